@@ -6,7 +6,7 @@
 
 use crate::errors::Failure;
 use clap::ValueEnum;
-use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName};
+use howdah_cli::bad_records::{BadRecordOptions, NulName, OnErrorName, Purpose};
 use howdah_cli::commands::check::expect_none_for_rows;
 use howdah_cli::options::{
     AfterName, ArrivalOptions, EncodeName, EvolveName, FormatName, FormatOptions, IfDoneName, IndexesName,
@@ -60,7 +60,7 @@ impl LoadArguments {
     /// Those of [`expect_none_for_rows`].
     pub(crate) fn for_check(mut self, py: Python<'_>) -> PyResult<LoadArguments> {
         expect_none_for_rows(&self.options).map_err(|error| Failure::from(error).into_exception(py))?;
-        self.options.bad_records.of_check = true;
+        self.options.bad_records.purpose = Purpose::Check;
         Ok(self)
     }
 
@@ -154,7 +154,7 @@ fn bad_records(keywords: &mut Keywords<'_>) -> PyResult<BadRecordOptions> {
         nul: keywords.take::<Word<NulName>>("nul")?.map(|word| word.0),
         reject_file: keywords.take("reject_file")?,
         rejects: keywords.take("rejects")?,
-        of_check: false,
+        purpose: Purpose::Load,
     })
 }
 

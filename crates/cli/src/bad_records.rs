@@ -30,9 +30,19 @@ pub struct BadRecordOptions {
     /// were meant for, in the format they have, on top of the rows that are there
     #[arg(long, value_name = "JOB")]
     pub rejects: Option<String>,
-    /// Of a check, which wants all bad records, whatever the load is to do about them
+    /// What the records are read for
     #[arg(skip)]
-    pub of_check: bool,
+    pub purpose: Purpose,
+}
+
+/// What records are read for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be stored.
+    #[default]
+    Load,
+    /// To find all bad ones, whatever a load is to do about them.
+    Check,
 }
 
 /// What is done about a bad record.
@@ -70,12 +80,11 @@ impl BadRecordOptions {
     /// # Errors
     /// `Usage` for a number that is none, and for what needs a ledger without one.
     pub fn resolve(&self, ledger: &LedgerChoice) -> Result<BadRecords> {
-        let on_error = match self.on_error {
-            _ if self.of_check => OnError::Skip,
-            None | Some(OnErrorName::Stop) => OnError::Stop,
-            Some(OnErrorName::Skip) => OnError::Skip,
+        let on_error = match (self.purpose, self.on_error) {
+            (Purpose::Check, _) | (Purpose::Load, Some(OnErrorName::Skip)) => OnError::Skip,
+            (Purpose::Load, None | Some(OnErrorName::Stop)) => OnError::Stop,
         };
-        if self.of_check && *ledger == LedgerChoice::None {
+        if self.purpose == Purpose::Check && *ledger == LedgerChoice::None {
             let message = "a check needs a schema of the database, in which its staging tables are made";
             return Err(Error::new(ErrorKind::Usage, message).with_hint(
                 "leave out --ledger none, or name a schema with --ledger where the job file says none",
@@ -188,7 +197,7 @@ mod tests {
         let schema = LedgerChoice::Schema("howdah".to_owned());
         let skip = BadRecordOptions { on_error: Some(OnErrorName::Skip), ..BadRecordOptions::default() };
         assert!(skip.resolve(&schema).is_ok() && skip.resolve(&LedgerChoice::None).is_err());
-        let check = BadRecordOptions { of_check: true, ..BadRecordOptions::default() };
+        let check = BadRecordOptions { purpose: Purpose::Check, ..BadRecordOptions::default() };
         assert_eq!(check.resolve(&schema).unwrap().on_error, OnError::Skip);
         let refused = check.resolve(&LedgerChoice::None).unwrap_err();
         assert!(refused.message().starts_with("a check needs a schema"), "{refused}");

@@ -1,7 +1,7 @@
 //! `howdah check`: reads everything, says what the tables would have against it, and keeps nothing.
 
 use super::load::json;
-use crate::bad_records::OnErrorName;
+use crate::bad_records::{OnErrorName, Purpose};
 use crate::options::{IndexesName, LoadOptions, TriggersName};
 use crate::printer::Printer;
 use crate::progress::Progress;
@@ -28,7 +28,7 @@ pub async fn check(
     site_packages: &[PathBuf],
 ) -> Result<Exit> {
     expect_none_for_rows(&options)?;
-    options.bad_records.of_check = true;
+    options.bad_records.purpose = Purpose::Check;
     let settings = super::resolve(options, printer)?;
     let reject_file = settings.reject_file.clone();
     let connection =
