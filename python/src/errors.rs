@@ -83,8 +83,6 @@ fn class(kind: ErrorKind) -> &'static str {
         ErrorKind::Local => "LocalError",
         ErrorKind::Interrupted => "StoppedError",
         ErrorKind::Internal => "InternalError",
-        // A kind this table does not know yet is still one of ours.
-        _ => "Error",
     }
 }
 

@@ -36,7 +36,24 @@ pub(crate) fn directive(error: &Error) -> Directive {
             Some(sqlstate) if sqlstate.starts_with("08") => Directive::Again,
             _ => Directive::GiveUp,
         },
-        _ => Directive::GiveUp,
+        ErrorKind::Usage
+        | ErrorKind::SourceNotFound
+        | ErrorKind::SourceDenied
+        | ErrorKind::SourceChanged
+        | ErrorKind::SourceIo
+        | ErrorKind::Decompress
+        | ErrorKind::Unsupported
+        | ErrorKind::Record
+        | ErrorKind::TooManyErrors
+        | ErrorKind::RecordTooLong
+        | ErrorKind::Columns
+        | ErrorKind::Table
+        | ErrorKind::JobDone
+        | ErrorKind::Ledger
+        | ErrorKind::Differs
+        | ErrorKind::Local
+        | ErrorKind::Interrupted
+        | ErrorKind::Internal => Directive::GiveUp,
     }
 }
 
