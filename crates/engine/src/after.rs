@@ -7,7 +7,7 @@ use crate::Context;
 use crate::pipeline::Run;
 use crate::tune;
 use futures_util::{StreamExt, stream};
-use howdah_model::{After, Relation, RelationKind, Result, Stage};
+use howdah_model::{After, Relation, RelationKind, Result, Stage, sqlstate};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ fn tell_failure(run: &Run, what: &str, done: Result<()>) {
     let message = format!("{what} was not done: {}; all rows are in", error.message());
     match error.sqlstate() {
         // Nobody has asked for it, and autovacuum does it later.
-        Some("42501") if run.plan.job.after.is_none() => {
+        Some(sqlstate::INSUFFICIENT_PRIVILEGE) if run.plan.job.after.is_none() => {
             run.tell(message);
         }
         _ => run.warn(message),

@@ -1,7 +1,7 @@
 //! The disks of a server on this machine: where its data, its WAL and its tablespaces are, and what room they have.
 
 use crate::Context;
-use howdah_model::{Relation, Result};
+use howdah_model::{Relation, Result, sqlstate};
 use howdah_target::guards;
 use howdah_target::session::{Session, show};
 use rustix::fs::statvfs;
@@ -79,7 +79,7 @@ pub(crate) async fn server_places(
 async fn show_data_directory(session: &Session) -> Result<Option<PathBuf>> {
     match show(session, &["data_directory"]).await {
         Ok(shown) => Ok(shown.get("data_directory").map(PathBuf::from)),
-        Err(error) if error.sqlstate() == Some("42501") => Ok(None),
+        Err(error) if error.sqlstate() == Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Ok(None),
         Err(error) => Err(error),
     }
 }

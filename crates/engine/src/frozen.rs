@@ -12,7 +12,7 @@ use crate::retry::{Directive, Patience, directive};
 use crate::sessions::{before_next_try, until_given_up};
 use crate::tally::FilesOfTable;
 use crate::watch::Slot;
-use howdah_model::{CopyChunk, Error, Mode, Plan, Relation, Result, Stage};
+use howdah_model::{CopyChunk, Error, Mode, Plan, Relation, Result, Stage, sqlstate};
 use howdah_target::commit::{ChunkError, ChunkTarget, Outcome, commit_chunk};
 use howdah_target::session::Session;
 use howdah_target::{freeze, truncate};
@@ -263,10 +263,9 @@ fn is_about_others(chunk: &CopyChunk, error: &Error) -> bool {
     let by_leaf =
         chunk.faster.iter().flat_map(|faster| &faster.parcels).any(|parcel| parcel.leaf_no.is_some());
     match error.sqlstate() {
-        // check_violation, of partitions too
-        Some("23514") => !by_leaf,
-        // integrity_constraint_violation and its kin; RAISE
-        Some(sqlstate) => sqlstate.starts_with("23") || sqlstate == "P0001",
+        // Of partitions too.
+        Some(sqlstate::CHECK_VIOLATION) => !by_leaf,
+        Some(sqlstate) => sqlstate::is_integrity_violation(sqlstate) || sqlstate == sqlstate::RAISE_EXCEPTION,
         None => false,
     }
 }

@@ -12,7 +12,7 @@ use crate::emptied;
 use crate::pipeline::Run;
 use crate::tries::Tries;
 use crate::tune;
-use howdah_model::{Error, ErrorKind, Event, Plan, ReplicaLag, Result, TablePlan, TuneScope};
+use howdah_model::{Error, ErrorKind, Event, Plan, ReplicaLag, Result, TablePlan, TuneScope, sqlstate};
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
 use lagging::{Lagging, News, too_far};
@@ -79,7 +79,7 @@ pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     if run.plan.job.guards.max_replica_lag.is_some() && guard.sees_replicas == Some(false) {
         let message = "--max-replica-lag: this role may not see how far replicas are";
         return Err(Error::new(ErrorKind::Table, message)
-            .with_sqlstate("42501")
+            .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
             .with_hint("a superuser can make the role a member of pg_monitor (GRANT pg_monitor TO ...); or leave the option out"));
     }
     if let Ok(Ok(reason)) = timeout(ANSWER_WITHIN, guard.sample(run, session)).await {

@@ -14,16 +14,10 @@ use crate::pipeline::Run;
 use crate::plan::chunk_format;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Form, Origin, Place, Plan};
+use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Form, Origin, Place, Plan, sqlstate};
 use howdah_target::commit::ChunkError;
 use howdah_transcode::characters;
 use howdah_transcode::split::{Rules, State, Tail};
-
-/// `character_not_in_repertoire` (PostgreSQL documentation, appendix A).
-const NO_CHARACTER: &str = "22021";
-
-/// `not_null_violation`
-const NULL_VALUE: &str = "23502";
 
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -76,7 +70,9 @@ fn row_of_line(chunk: &CopyChunk, encode: Encode, rules: &Rules, line: u64) -> O
 /// A column of the key takes no NULL, whether or not the table's does: no row has such a key.
 fn with_key_hint(key: &[String], error: Error) -> Error {
     let is_of_key = |column: &String| key.contains(column);
-    if error.sqlstate() != Some(NULL_VALUE) || !error.place().column.as_ref().is_some_and(is_of_key) {
+    if error.sqlstate() != Some(sqlstate::NOT_NULL_VIOLATION)
+        || !error.place().column.as_ref().is_some_and(is_of_key)
+    {
         return error;
     }
     error.with_hint(
@@ -88,7 +84,9 @@ fn with_key_hint(key: &[String], error: Error) -> Error {
 /// were found before; these are written with backslashes.
 fn broken_column(plan: &Plan, chunk: &CopyChunk, error: &Error, row: u64) -> Option<String> {
     // Of a database in another encoding the server knows what it takes.
-    if error.sqlstate() != Some(NO_CHARACTER) || !error.message().contains("\"UTF8\"") {
+    if error.sqlstate() != Some(sqlstate::CHARACTER_NOT_IN_REPERTOIRE)
+        || !error.message().contains("\"UTF8\"")
+    {
         return None;
     }
     let file_no = chunk.origin.file_no;

@@ -2,7 +2,7 @@
 //! and bring rows in beside the run that goes on.
 
 use crate::Context;
-use howdah_model::{Error, Result};
+use howdah_model::{Error, Result, sqlstate};
 use howdah_target::activity;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Session};
@@ -68,7 +68,7 @@ pub(crate) async fn end_all(
 
 /// Of another role they are its own to end. What they do is done once nevertheless, as the ledger sees to it.
 fn unless_forbidden(context: &Context, job_id: &str, error: Error) -> Result<()> {
-    if error.sqlstate() != Some("42501") {
+    if error.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
         return Err(error);
     }
     context.tell(format!(

@@ -11,7 +11,7 @@ use crate::plan::{chunk_format, plain_bytes};
 use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{
-    Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result,
+    Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result, sqlstate,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
 use howdah_target::salvage::{
@@ -37,9 +37,6 @@ const LOOKING_UP: Duration = Duration::from_secs(5);
 pub(crate) fn skips(run: &Run) -> bool {
     run.plan.job.bad_records.on_error == OnError::Skip
 }
-
-/// `foreign_key_violation` (PostgreSQL documentation, appendix A).
-const FOREIGN_KEY: &str = "23503";
 
 /// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where they cannot be told by the
 /// form that was made for them, its records are set aside.
@@ -118,9 +115,6 @@ pub(crate) async fn store_rest(
     Ok((salvage.commit(&rejects).await?, rejects))
 }
 
-/// `program_limit_exceeded`
-const TOO_BIG: &str = "54000";
-
 /// Finds the record that a policy, a foreign key, a deferred constraint or a trigger behind the rows refuses, of which COPY names no
 /// line, or that fits no page, for which COPY names the last line of those that it stores at a time: by storing parts of the chunk, in a transaction that is rolled back.
 pub(crate) async fn place(
@@ -130,7 +124,7 @@ pub(crate) async fn place(
     progress: &CopyProgress,
     mut failed: ChunkError,
 ) -> ChunkError {
-    if failed.error.sqlstate() == Some(TOO_BIG) {
+    if failed.error.sqlstate() == Some(sqlstate::PROGRAM_LIMIT_EXCEEDED) {
         failed.line = None;
     }
     let is_nameless = failed.line.is_none() && is_about_a_row(&failed.error);
@@ -138,7 +132,7 @@ pub(crate) async fn place(
         return failed;
     }
     let relation = target.table.stored_in();
-    if failed.error.sqlstate() == Some(FOREIGN_KEY)
+    if failed.error.sqlstate() == Some(sqlstate::FOREIGN_KEY_VIOLATION)
         && !matches!(refers_to_itself(session, relation).await, Ok(false))
     {
         return failed;

@@ -1,9 +1,7 @@
 //! Whether to try again: one table from an error's kind and SQLSTATE to a directive, and the waiting between tries.
-//!
-//! SQLSTATEs are those of <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 
 use crate::Context;
-use howdah_model::{Error, ErrorKind, Event, Result};
+use howdah_model::{Error, ErrorKind, Event, Result, sqlstate};
 use std::time::{Duration, Instant};
 
 /// What to do about an error.
@@ -22,17 +20,25 @@ pub(crate) fn directive(error: &Error) -> Directive {
     match error.kind() {
         ErrorKind::SourceTransient | ErrorKind::ConnectionLost | ErrorKind::CommitUnknown => Directive::Again,
         ErrorKind::Server | ErrorKind::ConnectionRefused => match error.sqlstate() {
-            // too_many_connections; the server, database or role is full
-            Some("53300") => Directive::AgainWithFewer,
-            // serialization_failure, statement_completion_unknown, deadlock_detected
-            Some("40001" | "40003" | "40P01") => Directive::Again,
-            // lock_not_available; another session's lock_timeout set on the role
-            Some("55P03") => Directive::Again,
-            // admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout, idle_in_transaction_session_timeout
-            Some("57P01" | "57P02" | "57P03" | "57P05" | "25P03") => Directive::Again,
-            // read_only_sql_transaction: the old primary after a failover; a new connection finds the new one
-            Some("25006") => Directive::Again,
-            // connection_exception and its kin
+            // The server, database or role is full.
+            Some(sqlstate::TOO_MANY_CONNECTIONS) => Directive::AgainWithFewer,
+            Some(
+                sqlstate::SERIALIZATION_FAILURE
+                | sqlstate::STATEMENT_COMPLETION_UNKNOWN
+                | sqlstate::DEADLOCK_DETECTED,
+            ) => Directive::Again,
+            // By a lock_timeout that is set on the role.
+            Some(sqlstate::LOCK_NOT_AVAILABLE) => Directive::Again,
+            Some(
+                sqlstate::ADMIN_SHUTDOWN
+                | sqlstate::CRASH_SHUTDOWN
+                | sqlstate::CANNOT_CONNECT_NOW
+                | sqlstate::IDLE_SESSION_TIMEOUT
+                | sqlstate::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+            ) => Directive::Again,
+            // The old primary after a failover; a new connection finds the new one.
+            Some(sqlstate::READ_ONLY_SQL_TRANSACTION) => Directive::Again,
+            // connection_exception and its kin.
             Some(sqlstate) if sqlstate.starts_with("08") => Directive::Again,
             _ => Directive::GiveUp,
         },

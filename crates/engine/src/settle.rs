@@ -17,6 +17,7 @@ use crate::restore::take_job;
 use crate::sequences;
 use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
+    sqlstate,
 };
 use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
@@ -331,7 +332,7 @@ impl Repair<'_> {
 
     /// What of the rows contradicts a key need not be found where none of them stays.
     fn hinted(&self, error: Error, job_id: &str) -> Error {
-        let of_rows = error.sqlstate().is_some_and(|state| state.starts_with("23"));
+        let of_rows = error.sqlstate().is_some_and(sqlstate::is_integrity_violation);
         match error.hint().map(str::to_owned) {
             Some(hint) if of_rows && self.is_made_like() => error.with_hint(format!(
                 "{hint}; or empty the table, whose rows --mode replace does without, then {}",

@@ -9,7 +9,7 @@ use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
 use crate::retry::Patience;
 use crate::settle::put_back_within_ms;
-use howdah_model::{Relation, Result, TriggersChoice, TriggersWay};
+use howdah_model::{Relation, Result, TriggersChoice, TriggersWay, sqlstate};
 use howdah_target::ledger::UndoKind;
 use howdah_target::undo::triggers;
 use std::sync::PoisonError;
@@ -62,7 +62,7 @@ pub(crate) async fn silence_again(run: &Run, file_no: u32) -> Result<()> {
     let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
     loop {
         let error = match silence(run, relation).await {
-            Err(error) if error.sqlstate() == Some("55P03") => error,
+            Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => error,
             done => return done,
         };
         let Some(delay) = patience.next_delay() else { return Err(error) };

@@ -7,7 +7,7 @@ use crate::pipeline::Run;
 use crate::retry::{Directive, Patience, directive, patiently};
 use crate::tries::Tries;
 use crate::{Context, Stop};
-use howdah_model::{Error, ErrorKind, Event, Relation, Result, Tune, TuneScope};
+use howdah_model::{Error, ErrorKind, Event, Relation, Result, Tune, TuneScope, sqlstate};
 use howdah_target::ledger::{Held, Ledger};
 use howdah_target::session::Session;
 use howdah_target::sql::quote_relation;
@@ -105,7 +105,7 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let (session, set, other) = match patiently(&run.context, retry_for, work).await {
         // The load needs none of them.
-        Err(error) if error.sqlstate() == Some("55P03") => {
+        Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => {
             run.warn(format!(
                 "the server's settings stay as they are: another load is setting them: {error}"
             ));
@@ -152,7 +152,10 @@ pub(crate) async fn mark_again(run: &Run, tries: &mut Tries) {
 /// A table that is not free is no reason to wait: a lost connection is one to try again.
 async fn once_or_again<T, W: Future<Output = Result<T>>>(run: &Run, work: impl Fn() -> W) -> Result<T> {
     match run.context.stop.guard(work()).await {
-        Err(error) if error.sqlstate() != Some("55P03") && directive(&error) != Directive::GiveUp => {
+        Err(error)
+            if error.sqlstate() != Some(sqlstate::LOCK_NOT_AVAILABLE)
+                && directive(&error) != Directive::GiveUp =>
+        {
             patiently(&run.context, Duration::from_millis(run.plan.job.retry_for_ms), &work).await
         }
         done => done,

@@ -17,6 +17,7 @@ pub mod job;
 pub mod plan;
 pub mod reading;
 pub mod route;
+pub mod sqlstate;
 pub mod summary;
 pub mod table;
 pub mod tuning;

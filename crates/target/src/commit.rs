@@ -20,6 +20,7 @@ use futures_util::future::join5;
 use howdah_model::route::Leaf;
 use howdah_model::{
     BinaryPlan, CopyChunk, Error, ErrorKind, Form, FormatKind, Receipt, RelationKind, TablePlan, TriggersWay,
+    sqlstate,
 };
 use std::collections::VecDeque;
 use std::slice;
@@ -424,7 +425,7 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
 
 /// `connection_exception` and its kin, `statement_completion_unknown`: whoever stands between has lost the server behind COMMIT.
 fn leaves_open(sqlstate: &str) -> bool {
-    sqlstate.starts_with("08") || sqlstate == "40003"
+    sqlstate.starts_with("08") || sqlstate == sqlstate::STATEMENT_COMPLETION_UNKNOWN
 }
 
 /// Ends the transaction; a session that cannot even do that is closed.

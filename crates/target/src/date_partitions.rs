@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::session::bounds::{self, BoundOf};
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use howdah_model::route::{Bound, Edge};
-use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
+use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result, sqlstate};
 use tokio_postgres::error::DbError;
 use tokio_postgres::types::Type;
 
@@ -215,16 +215,13 @@ fn shortened(name: &str, bytes_max: usize) -> &str {
     end.and_then(|end| name.get(..end)).unwrap_or_default()
 }
 
-/// `duplicate_table`
-const NAME_TAKEN: &str = "42P07";
-
 fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "making a partition") };
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let words = safe_message(db, names.into_iter());
     match db.code().code() {
         _ if is_raised(db) => forbidden(db, relation),
-        "55P03" => {
+        sqlstate::LOCK_NOT_AVAILABLE => {
             let held = "other sessions hold it or a table that it refers to";
             server_error(db, &format!("a partition of {relation} cannot be made yet: {held}"))
         }
@@ -232,7 +229,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
             let message = format!("a partition of {relation} cannot be made: the server says: {words}");
             let error = Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate);
             match sqlstate {
-                NAME_TAKEN => error.with_hint(
+                sqlstate::DUPLICATE_TABLE => error.with_hint(
                     "what has this name is no partition that takes the rows, or one with other bounds: rename it, or make the \
                      partitions that are missing by hand",
                 ),

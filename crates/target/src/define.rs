@@ -9,7 +9,7 @@ use crate::error::{server_error, session_error};
 use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
-use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result};
+use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result, sqlstate};
 use std::collections::BTreeSet;
 use tokio_postgres::error::DbError;
 use tokio_postgres::types::Type;
@@ -39,8 +39,8 @@ const CREATE_TRIES: u32 = 3;
 fn was_overtaken(error: &tokio_postgres::Error) -> bool {
     let Some(db) = error.as_db_error() else { return false };
     match db.code().code() {
-        "42P07" | "42710" => true,
-        "23505" => db.schema() == Some("pg_catalog"),
+        sqlstate::DUPLICATE_TABLE | sqlstate::DUPLICATE_OBJECT => true,
+        sqlstate::UNIQUE_VIOLATION => db.schema() == Some("pg_catalog"),
         _ => false,
     }
 }
@@ -194,7 +194,9 @@ pub async fn not_taken(
         let columns = vec![column; values.len()];
         let verdicts = judge(client, session.server_version(), relation, &columns, values).await?;
         // numeric_value_out_of_range
-        let refused = verdicts.iter().map(|verdict| (verdict.no, verdict.sqlstate == "22003" && is_limited));
+        let refused = verdicts.iter().map(|verdict| {
+            (verdict.no, verdict.sqlstate == sqlstate::NUMERIC_VALUE_OUT_OF_RANGE && is_limited)
+        });
         let mut found: Vec<NotTaken> = refused.map(|(no, is_number)| NotTaken { no, is_number }).collect();
         if is_limited {
             let refused: BTreeSet<usize> = found.iter().map(|refused| refused.no).collect();
@@ -289,7 +291,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Er
     // Converting what is stored fails with the value in the server's words.
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let message = format!("the server says: {}", safe_message(db, names.into_iter()));
-    if db.code().code() == "55P03" {
+    if db.code().code() == sqlstate::LOCK_NOT_AVAILABLE {
         return server_error(db, &format!("table {relation} cannot be {what} yet: other sessions hold it"));
     }
     // What has to do with the statement is final; deadlocks, shutdowns and the like may pass.
@@ -310,8 +312,8 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Er
 fn in_the_way(db: &DbError) -> Option<String> {
     // The one since version 16, the other before.
     let of_type = ["RememberAllDependentForRebuilding", "ATExecAlterColumnType"];
-    let is_meant =
-        db.code().code() == "0A000" && db.routine().is_some_and(|routine| of_type.contains(&routine));
+    let is_meant = db.code().code() == sqlstate::FEATURE_NOT_SUPPORTED
+        && db.routine().is_some_and(|routine| of_type.contains(&routine));
     let detail = db.detail().filter(|_| is_meant)?.trim_end_matches('.');
     Some(format!(
         "{detail}: drop that, and make it again behind the load; or give the column its type yourself, without --evolve widen"

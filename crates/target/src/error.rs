@@ -4,7 +4,7 @@
 //! the text, which the server may have translated. DETAIL and CONTEXT are left out: they quote rows.
 
 use crate::copy::server_error::{is_raised, safe_message};
-use howdah_model::{Error, ErrorKind};
+use howdah_model::{Error, ErrorKind, sqlstate};
 use std::error::Error as _;
 use std::{io, iter};
 use tokio_postgres::error::{DbError, SqlState};
@@ -43,8 +43,10 @@ pub(crate) fn server_error(db: &DbError, message: &str) -> Error {
 /// databases do not; all else, "too many connections" (53300) included, is for the caller's table.
 pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
     match code {
-        "57P01" | "57P02" | "57P03" => ErrorKind::ConnectionLost,
-        "3D000" => ErrorKind::ConnectionRefused,
+        sqlstate::ADMIN_SHUTDOWN | sqlstate::CRASH_SHUTDOWN | sqlstate::CANNOT_CONNECT_NOW => {
+            ErrorKind::ConnectionLost
+        }
+        sqlstate::INVALID_CATALOG_NAME => ErrorKind::ConnectionRefused,
         _ if code.starts_with("08") => ErrorKind::ConnectionLost,
         _ if code.starts_with("28") => ErrorKind::ConnectionRefused,
         _ => ErrorKind::Server,

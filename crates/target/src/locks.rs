@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 use crate::sql::quote_relation;
-use howdah_model::{Error, Relation, Result};
+use howdah_model::{Error, Relation, Result, sqlstate};
 use tokio_postgres::types::Type;
 
 /// The table, and all that inherit from it: a statement that names it locks children that are no partitions ([`crate::tree`]), too.
@@ -32,7 +32,10 @@ const BY_OTHERS: &str = "other sessions";
 /// be in no transaction.
 pub(crate) async fn named<T>(session: &Session, relation: &Relation, done: Result<T>) -> Result<T> {
     match done {
-        Err(error) if error.sqlstate() == Some("55P03") && error.message().contains(BY_OTHERS) => {
+        Err(error)
+            if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE)
+                && error.message().contains(BY_OTHERS) =>
+        {
             match holders(session, relation).await {
                 Some(holders) => Err(with_holders(&error, relation, &holders)),
                 None => Err(error),
@@ -44,7 +47,9 @@ pub(crate) async fn named<T>(session: &Session, relation: &Relation, done: Resul
 
 fn with_holders(error: &Error, relation: &Relation, holders: &str) -> Error {
     let message = format!("{}; {relation} is held by {holders}", error.message());
-    let named = Error::new(error.kind(), message).with_sqlstate("55P03").at(error.place().clone());
+    let named = Error::new(error.kind(), message)
+        .with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE)
+        .at(error.place().clone());
     match error.hint() {
         Some(hint) => named.with_hint(hint),
         None => named,

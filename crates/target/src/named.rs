@@ -5,10 +5,10 @@
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_literal;
-use howdah_model::{Relation, Result};
+use howdah_model::{Relation, Result, sqlstate};
 
 /// What [`expect_sql`] fails with: `undefined_object`.
-pub(crate) const ANOTHER_SQLSTATE: &str = "42704";
+pub(crate) const ANOTHER_SQLSTATE: &str = sqlstate::UNDEFINED_OBJECT;
 
 fn is_so_sql(oid: u32, relation: &Relation) -> String {
     format!(

@@ -7,7 +7,7 @@ use crate::session::rights::{Who, who};
 use crate::session::{Session, toast};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::plan::PoliciesPlan;
-use howdah_model::{Error, ErrorKind, Relation, Result, Table, TablePlan};
+use howdah_model::{Error, ErrorKind, Relation, Result, Table, TablePlan, sqlstate};
 use tokio_postgres::types::Type;
 
 const ASK_SQL: &str = "\
@@ -122,5 +122,5 @@ pub async fn no_replacement(session: &Session, relation: &Relation) -> Result<Er
 }
 
 fn refusal(message: String) -> Error {
-    Error::new(ErrorKind::Table, message).with_sqlstate("42501")
+    Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
 }

@@ -29,7 +29,9 @@ use crate::copy::silent;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
-use howdah_model::{Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Relation, Result};
+use howdah_model::{
+    Aside, CopyChunk, Doubt, Error, ErrorKind, Place, Receipt, Reject, Relation, Result, sqlstate,
+};
 pub use probe::Constraints;
 use probe::Probe;
 use rows::{Places, rows_of};
@@ -55,12 +57,15 @@ struct AboutARow {
 }
 
 /// Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large. Source: PostgreSQL documentation, appendix A.
-const ABOUT_A_ROW: AboutARow = AboutARow { classes: ["22", "23", "44", "P0", "38", "39"], states: ["54000"] };
+const ABOUT_A_ROW: AboutARow =
+    AboutARow { classes: ["22", "23", "44", "P0", "38", "39"], states: [sqlstate::PROGRAM_LIMIT_EXCEEDED] };
 
 /// What no value is to blame for, even where COPY was reading one: connections, transactions, resources, what is in use, operators, the
 /// system (classes); rights, and tables or indexes that are damaged (states).
-const NOT_ABOUT_A_VALUE: (&[&str], &[&str]) =
-    (&["08", "25", "28", "40", "53", "54", "55", "57", "58", "F0"], &["42501", "XX001", "XX002"]);
+const NOT_ABOUT_A_VALUE: (&[&str], &[&str]) = (
+    &["08", "25", "28", "40", "53", "54", "55", "57", "58", "F0"],
+    &[sqlstate::INSUFFICIENT_PRIVILEGE, sqlstate::DATA_CORRUPTED, sqlstate::INDEX_CORRUPTED],
+);
 
 /// COPY names a column where its type's input function has refused a value, with whatever SQLSTATE that has: a `tsvector` says
 /// 42601 and a `regclass` 42P01.
@@ -93,7 +98,7 @@ pub fn is_raised(error: &Error) -> bool {
 
 /// It broke a constraint.
 pub fn is_of_constraint(error: &Error) -> bool {
-    error.sqlstate().is_some_and(|sqlstate| sqlstate.starts_with("23"))
+    error.sqlstate().is_some_and(sqlstate::is_integrity_violation)
 }
 
 /// The table has a foreign key to itself, so that whether it takes a row may depend on those behind.

@@ -12,7 +12,7 @@ use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::replace::{self, Replacement};
 use crate::session::{Session, toast};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan};
+use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -120,7 +120,10 @@ pub(crate) async fn made_once(session: &Session, make: impl AsyncFn() -> Result<
         let Err(error) = make().await else { return Ok(()) };
         // Best effort: a session that is gone has rolled back.
         let _ = session.client().batch_execute("ROLLBACK").await;
-        let overtaken = matches!(error.sqlstate(), Some("42P07" | "42710" | "23505"));
+        let overtaken = matches!(
+            error.sqlstate(),
+            Some(sqlstate::DUPLICATE_TABLE | sqlstate::DUPLICATE_OBJECT | sqlstate::UNIQUE_VIOLATION)
+        );
         if !overtaken || tries >= TRIES {
             return Err(error);
         }
@@ -386,12 +389,12 @@ pub async fn exists(session: &Session, staging: &Relation) -> Result<bool> {
 
 fn refused(error: &tokio_postgres::Error, ledger: &Ledger) -> Error {
     let mapped = session_error(error, "making a staging table");
-    if mapped.sqlstate() != Some("42501") {
+    if mapped.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
         return mapped;
     }
     let schema = quote_ident(ledger.schema());
     let message = format!("no staging table can be made in the ledger's schema: {}", mapped.message());
-    Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
+    Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE).with_hint(format!(
         "the owner of the schema can grant this role CREATE on {schema}; or name another schema with --ledger"
     ))
 }

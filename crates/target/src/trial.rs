@@ -7,7 +7,7 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::session::rights::{Who, who};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result};
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
@@ -48,7 +48,7 @@ async fn schema_error(session: &Session, error: &tokio_postgres::Error) -> Error
     );
     let grant = format!("GRANT CREATE ON DATABASE {} TO {}", quote_ident(&database), quote_ident(&role));
     Error::new(ErrorKind::Server, message)
-        .with_sqlstate("42501")
+        .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
         .with_hint(format!("the owner of the database can run {grant}"))
 }
 

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
-use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Table};
+use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
@@ -165,7 +165,9 @@ pub(crate) fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Err
     let message =
         format!("{relation} cannot be emptied: the server says: {}", safe_message(db, names.into_iter()));
     match db.code().code() {
-        "55P03" => server_error(db, &format!("{relation} cannot be emptied yet: other sessions hold it")),
+        sqlstate::LOCK_NOT_AVAILABLE => {
+            server_error(db, &format!("{relation} cannot be emptied yet: other sessions hold it"))
+        }
         state if ["0A", "2B", "42"].iter().any(|class| state.starts_with(class)) => {
             Error::new(ErrorKind::Table, message).with_sqlstate(state)
         }

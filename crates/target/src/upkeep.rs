@@ -3,7 +3,7 @@
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result};
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use std::collections::BTreeSet;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -101,7 +101,7 @@ async fn expect_right(session: &Session, relation: &Relation) -> Result<()> {
         false => String::new(),
     };
     let message = format!("role {role} is not the owner of {relation}{grant}");
-    Err(Error::new(ErrorKind::Server, message).with_sqlstate("42501"))
+    Err(Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE))
 }
 
 /// Renews the statistics of a table.

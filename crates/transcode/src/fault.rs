@@ -4,7 +4,7 @@
 //! stop at the same record with the same words.
 
 use crate::cells::{Flaw, Record};
-use howdah_model::{Error, ErrorKind, Place};
+use howdah_model::{Error, ErrorKind, Place, sqlstate};
 
 /// What the user can do about most of them.
 pub(crate) const HINT: &str =
@@ -100,8 +100,8 @@ impl Fault {
     /// What COPY would answer (PostgreSQL documentation, appendix A).
     pub(crate) fn sqlstate(self) -> &'static str {
         match self {
-            Fault::Nul { .. } | Fault::NotUtf8 { .. } => "22021",
-            Fault::Flaw(_) | Fault::Width { .. } => "22P04",
+            Fault::Nul { .. } | Fault::NotUtf8 { .. } => sqlstate::CHARACTER_NOT_IN_REPERTOIRE,
+            Fault::Flaw(_) | Fault::Width { .. } => sqlstate::BAD_COPY_FILE_FORMAT,
         }
     }
 

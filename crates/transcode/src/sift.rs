@@ -7,17 +7,8 @@
 use crate::encode::{BinaryEncoder, is_storable};
 use crate::header::field_behind;
 use crate::split::{Rules, State, Tail};
-use howdah_model::{Aside, Bounds, Doubt, Eol, Error, ErrorKind, Format, KnownTypes, Place};
+use howdah_model::{Aside, Bounds, Doubt, Eol, Error, ErrorKind, Format, KnownTypes, Place, sqlstate};
 use std::ops::Range;
-
-/// `bad_copy_file_format` (PostgreSQL documentation, appendix A).
-const BAD_FORMAT: &str = "22P04";
-/// `character_not_in_repertoire`.
-const NO_CHARACTER: &str = "22021";
-/// `string_data_right_truncation`.
-const TOO_LONG: &str = "22001";
-/// `not_null_violation`.
-const NULL_VALUE: &str = "23502";
 
 /// Records of a chunk whose values are asked about. By the sizes of what is kept of one and sent (not measured) that is some 300 bytes
 /// each, so 15 MB for a chunk.
@@ -133,7 +124,7 @@ impl Sifter {
         };
         let message = format!("{what}: expected {expected} fields, got {count}");
         let place = Place { column, ..Place::default() };
-        Some(Error::new(ErrorKind::Record, message).with_sqlstate(BAD_FORMAT).at(place))
+        Some(Error::new(ErrorKind::Record, message).with_sqlstate(sqlstate::BAD_COPY_FILE_FORMAT).at(place))
     }
 
     fn broken_bytes(&self, record: &[u8]) -> Option<Error> {
@@ -144,16 +135,23 @@ impl Sifter {
         let column = self.columns.get(field_behind(&self.format, &record[..at])).cloned();
         let message = format!("{what}, {at} bytes into the record");
         let place = Place { column, ..Place::default() };
-        Some(Error::new(ErrorKind::Record, message).with_sqlstate(NO_CHARACTER).at(place))
+        Some(
+            Error::new(ErrorKind::Record, message)
+                .with_sqlstate(sqlstate::CHARACTER_NOT_IN_REPERTOIRE)
+                .at(place),
+        )
     }
 }
 
 /// The words are the server's.
 fn out_of_bounds(bounds: &Bounds, column: &str, is_null: bool) -> Error {
     let (message, sqlstate) = if is_null {
-        (format!("null value in column \"{column}\" violates its not-null constraint"), NULL_VALUE)
+        (
+            format!("null value in column \"{column}\" violates its not-null constraint"),
+            sqlstate::NOT_NULL_VIOLATION,
+        )
     } else {
-        (format!("value too long for type {}", bounds.type_name), TOO_LONG)
+        (format!("value too long for type {}", bounds.type_name), sqlstate::STRING_DATA_RIGHT_TRUNCATION)
     };
     let place = Place { column: Some(column.to_owned()), ..Place::default() };
     Error::new(ErrorKind::Record, message).with_sqlstate(sqlstate).at(place)

@@ -15,7 +15,9 @@ use crate::rejects;
 use crate::retry::patiently;
 use crate::spot::Spots;
 use futures_util::StreamExt;
-use howdah_model::{Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, StagingPlan, TablePlan};
+use howdah_model::{
+    Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, StagingPlan, TablePlan, sqlstate,
+};
 use howdah_target::arrival::leave_out;
 use howdah_target::arrival::table::Into;
 use howdah_target::check::facts::Facts;
@@ -47,7 +49,7 @@ pub(crate) fn is_for(job: &Job) -> bool {
 /// The table has something against a row, so that looking again may help.
 pub(super) fn is_broken(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Server | ErrorKind::Table)
-        && error.sqlstate().is_some_and(|state| state.starts_with("23"))
+        && error.sqlstate().is_some_and(sqlstate::is_integrity_violation)
 }
 
 /// Says why a record was not left out.

@@ -15,7 +15,7 @@ use crate::widen::Misfit;
 use bytes::Bytes;
 use howdah_model::arrival::place_of;
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage, TablePlan};
+use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage, TablePlan, sqlstate};
 use howdah_target::sql::{quote_ident, quote_relation};
 use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
@@ -26,9 +26,6 @@ use howdah_transcode::split::Rules;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-
-/// `character_not_in_repertoire` (PostgreSQL documentation, appendix A): what COPY would answer.
-const NO_CHARACTER: &str = "22021";
 
 /// What the chunks of one file go through.
 pub(super) struct Emitter {
@@ -300,7 +297,7 @@ impl Emitter {
         let column = oddity.field.and_then(|no| table.fields.get(no)?.clone());
         let mut error = error.at(Place { column, ..Place::default() });
         if matches!(oddity.kind, OddityKind::Encoding | OddityKind::Nul) {
-            error = error.with_sqlstate(NO_CHARACTER);
+            error = error.with_sqlstate(sqlstate::CHARACTER_NOT_IN_REPERTOIRE);
         }
         self.refusal(run, origin, oddity.record, oddity.byte, error)
     }

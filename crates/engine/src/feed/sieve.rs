@@ -11,15 +11,12 @@ use crate::pipeline::{Run, unwanted};
 use crate::plan::chunk_format;
 use bytes::Bytes;
 use howdah_model::plan::Encode;
-use howdah_model::{Aside, CopyChunk, Doubt, Eol, ErrorKind, OnError, Origin, Plan, Result, Stage};
+use howdah_model::{Aside, CopyChunk, Doubt, Eol, ErrorKind, OnError, Origin, Plan, Result, Stage, sqlstate};
 use howdah_transcode::encode::from_utf8;
 use howdah_transcode::mend::Kept;
 use howdah_transcode::sift::Sifter;
 use howdah_transcode::split::{Rules, State, Tail};
 use std::ops::Range;
-
-/// `bad_copy_file_format` (PostgreSQL documentation, appendix A).
-const BAD_FORMAT: &str = "22P04";
 
 /// What tells the records of one file apart.
 pub(super) struct Sieve {
@@ -160,7 +157,7 @@ impl Emitter {
         let range = bad.offset..end_of_record(&self.rules, records, bad.offset);
         let error = match bad.error.sqlstate() {
             Some(_) => bad.error,
-            None => bad.error.with_sqlstate(BAD_FORMAT),
+            None => bad.error.with_sqlstate(sqlstate::BAD_COPY_FILE_FORMAT),
         };
         Aside::new(bad.record, range, Doubt::Refused(error))
     }

@@ -4,15 +4,14 @@ use super::identity::{Settled, Version};
 use super::sources::Source;
 use super::{History, ledger_of};
 use crate::{Connection, again};
-use howdah_model::{Error, ErrorKind, FilePlan, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result};
+use howdah_model::{
+    Error, ErrorKind, FilePlan, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result, sqlstate,
+};
 use howdah_target::ledger::{FileToLoad, LoadedFile};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::truncate;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What somebody who holds the table for himself answers with.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// The files that were found, and which of them are this run's.
 pub(super) struct Choice {
@@ -307,7 +306,7 @@ pub(crate) async fn holds_rows(session: &Session, relation: &Relation, lock_time
 /// The table holds rows, or somebody has it for himself.
 pub(crate) async fn is_filled(session: &Session, relation: &Relation, lock_timeout_ms: u64) -> Result<bool> {
     match truncate::is_empty(session, relation, lock_timeout_ms).await {
-        Err(error) if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) => Ok(true),
+        Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => Ok(true),
         looked => Ok(looked? != Some(true)),
     }
 }

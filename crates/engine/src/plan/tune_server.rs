@@ -5,7 +5,7 @@
 use super::ledger_of;
 use crate::Context;
 use crate::disk::server_places;
-use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned};
+use howdah_model::{Error, ErrorKind, Plan, Result, TuneScope, Tuned, sqlstate};
 use howdah_target::ledger::{Held, Origin};
 use howdah_target::session::Session;
 use howdah_target::tune::server::{self, AMAZON, Rights, Setting};
@@ -317,7 +317,7 @@ fn check(
             .with_hint(format!("load as a superuser, {leave}")));
     }
     Err(error(&format!("the role {role} may not change the server's settings"))
-        .with_sqlstate("42501")
+        .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
         .with_hint(format!("let a superuser run {}; {leave}", grants.join("; "))))
 }
 

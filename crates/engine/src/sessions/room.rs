@@ -2,7 +2,7 @@
 //! server says, so that it needs no look at its disks.
 
 use crate::pipeline::Run;
-use howdah_model::{Error, Event, Result};
+use howdah_model::{Error, Event, Result, sqlstate};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ struct Pause {
 
 /// disk_full
 pub(super) fn is_full(error: &Error) -> bool {
-    error.sqlstate() == Some("53100")
+    error.sqlstate() == Some(sqlstate::DISK_FULL)
 }
 
 impl Fullness {

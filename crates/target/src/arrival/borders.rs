@@ -7,7 +7,7 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use crate::staging;
-use howdah_model::{Relation, Result};
+use howdah_model::{Relation, Result, sqlstate};
 
 /// What its name begins with, in the place of what that of the staging table begins with.
 const PREFIX: &str = "borders";
@@ -50,7 +50,7 @@ pub(super) async fn kept_or_told(
     );
     if let Err(error) = client.batch_execute(&keep).await {
         client.batch_execute("ROLLBACK").await.map_err(fail)?;
-        if error.code().is_none_or(|code| code.code() != "42P01") {
+        if error.code().is_none_or(|code| code.code() != sqlstate::UNDEFINED_TABLE) {
             return Err(fail(error));
         }
         sql = told_in_order;

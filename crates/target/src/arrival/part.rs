@@ -10,7 +10,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step};
 use crate::locks::named;
 use crate::session::Session;
-use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result};
+use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
 /// A part is joined with the table in memory, where the server's own `work_mem` is less: by hash tables of 4 MB, the
@@ -264,12 +264,12 @@ fn refused(error: &tokio_postgres::Error, into: &Into) -> Error {
     let names = into.columns.iter().map(|column| column.name.as_str());
     let told = safe_message(db, names.chain([relation.name.as_str(), relation.schema.as_str()]));
     let message = match db.code().code() {
-        "55P03" => format!("{relation} is held by other sessions: {told}"),
+        sqlstate::LOCK_NOT_AVAILABLE => format!("{relation} is held by other sessions: {told}"),
         _ => format!("the rows cannot come into {relation}: the server says: {told}"),
     };
     let place = howdah_model::Place { column: db.column().map(str::to_owned), ..Default::default() };
     let error = server_error(db, &message).at(place);
-    match db.code().code().starts_with("23") {
+    match sqlstate::is_integrity_violation(db.code().code()) {
         true => error.with_hint(BROKEN_HINT),
         false => error,
     }

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::staging::is_new_table;
 use crate::tree::tree_of;
-use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan, TablePlan};
+use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan, TablePlan, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -199,7 +199,7 @@ impl Into {
         };
         let message = format!("column {missing} of {} is not there any more", self.relation);
         Err(Error::new(ErrorKind::Server, message)
-            .with_sqlstate("42703")
+            .with_sqlstate(sqlstate::UNDEFINED_COLUMN)
             .with_hint("somebody has renamed or dropped it: put it back and run the same command again"))
     }
 
@@ -306,7 +306,7 @@ pub(crate) async fn expect_same_types(
     let message = format!(
         "rows wait for {relation} whose column {column} was read as {was}, and it is {is} by now: a cast could change values"
     );
-    Err(Error::new(ErrorKind::Table, message).with_sqlstate("42804").with_hint(
+    Err(Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::DATATYPE_MISMATCH).with_hint(
         "give the column the type back that it had, or let howdah restore drop the rows that wait; then run the same command again",
     ))
 }

@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use futures_util::{Stream, StreamExt};
-use howdah_model::{Error, Relation, Result};
+use howdah_model::{Error, Relation, Result, sqlstate};
 use std::pin::Pin;
 use tokio_postgres::SimpleQueryMessage;
 
@@ -90,10 +90,13 @@ pub async fn feasible(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule>,
         match under_savepoint(session, &format!("EXPLAIN (FORMAT JSON) {}", rule.sql)).await? {
             Ok(plan) if cost(&plan) > COST_MAX => unchecked.push(Refusal::endless().of(&rule)),
             Ok(_) => good.push(rule),
-            Err(refusal) if refusal.sqlstate == "42501" && is_hidden(session, &rule).await? => {
+            Err(refusal)
+                if refusal.sqlstate == sqlstate::INSUFFICIENT_PRIVILEGE
+                    && is_hidden(session, &rule).await? =>
+            {
                 unchecked.push(Refusal::hidden().of(&rule));
             }
-            Err(refusal) if refusal.sqlstate == "42501" => {
+            Err(refusal) if refusal.sqlstate == sqlstate::INSUFFICIENT_PRIVILEGE => {
                 let role = who(session).await?.role;
                 unchecked.push(refusal.lacking(&rule, &role).of(&rule));
             }

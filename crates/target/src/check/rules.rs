@@ -5,7 +5,7 @@ use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
 use super::guarded::Condition;
 use super::rows::Rows;
 use crate::sql::{quote_ident, quote_relation};
-use howdah_model::{Arrival, Job, Keep, Mode, Relation};
+use howdah_model::{Arrival, Job, Keep, Mode, Relation, sqlstate};
 
 /// Partitions whose bounds one query asks about: of more, the statement would be longer than is good for the server.
 const LEAVES_MAX: usize = 1000;
@@ -153,8 +153,9 @@ impl<'a> OfTable<'a> {
     fn condition(&mut self, constraint: &str, what: &str, expression: &str) {
         let reason = format!("violates {what}");
         let sql = self.where_not(&format!("NOT ({expression})"));
-        let condition = self.rows.condition(expression, "23514", format!("{what} cannot be evaluated"));
-        self.add("23514", constraint, reason, sql).condition = Some(condition);
+        let condition =
+            self.rows.condition(expression, sqlstate::CHECK_VIOLATION, format!("{what} cannot be evaluated"));
+        self.add(sqlstate::CHECK_VIOLATION, constraint, reason, sql).condition = Some(condition);
     }
 
     /// Generated columns that are stored are computed when a row is, and may fail.
@@ -168,8 +169,8 @@ impl<'a> OfTable<'a> {
             let sql = self.where_not(&format!("pg_catalog.num_nulls({column}) < 0"));
             // Never false: it only may fail.
             let met = format!("pg_catalog.num_nulls({column}) >= 0");
-            let condition = self.rows.condition(&met, "23514", reason.clone());
-            let rule = self.add("23514", name, reason, sql);
+            let condition = self.rows.condition(&met, sqlstate::CHECK_VIOLATION, reason.clone());
+            let rule = self.add(sqlstate::CHECK_VIOLATION, name, reason, sql);
             (rule.column, rule.constraint) = (rule.constraint.take(), None);
             rule.condition = Some(condition);
         }
@@ -191,9 +192,12 @@ impl<'a> OfTable<'a> {
                 format!("NULL in column {}, which is NOT NULL", column.name),
             );
             let met = format!("{} IS NOT NULL", quote_ident(&column.name));
-            let condition =
-                self.rows.condition(&met, "23502", format!("column {} cannot be computed", column.name));
-            let rule = self.add("23502", &column.name, reason, sql);
+            let condition = self.rows.condition(
+                &met,
+                sqlstate::NOT_NULL_VIOLATION,
+                format!("column {} cannot be computed", column.name),
+            );
+            let rule = self.add(sqlstate::NOT_NULL_VIOLATION, &column.name, reason, sql);
             rule.condition = Some(condition);
             (rule.column, rule.constraint) = (rule.constraint.take(), None);
         }
@@ -276,7 +280,7 @@ impl<'a> OfTable<'a> {
             leaves.iter().flatten().map(|takes| format!("({takes}) IS NOT TRUE")).collect();
         let all_miss = if misses.is_empty() { "true".to_owned() } else { misses.join(" AND ") };
         let (sql, table) = (self.where_not(&all_miss), self.facts().relation.name.clone());
-        self.add("23514", &table, "no partition takes it".to_owned(), sql);
+        self.add(sqlstate::CHECK_VIOLATION, &table, "no partition takes it".to_owned(), sql);
     }
 
     /// NULL lies in no range, so that no partition can be made for it. No trigger fills it in time: rows are routed before.
@@ -288,7 +292,7 @@ impl<'a> OfTable<'a> {
         let sql = self.where_not(&format!("{} IS NULL", quote_ident(&column)));
         let (table, reason) =
             (self.facts().relation.name.clone(), format!("no partition takes NULL in column {column}"));
-        self.add("23514", &table, reason, sql);
+        self.add(sqlstate::CHECK_VIOLATION, &table, reason, sql);
     }
 
     fn unique(&mut self, unique: &Unique) {
@@ -305,7 +309,7 @@ impl<'a> OfTable<'a> {
             let rows = if is_key { self.keys_waiting(unique) } else { self.keys_of_rows(unique) };
             let sql = repeated(unique, &rows);
             let reason = format!("repeats a value of {what} within the files");
-            self.add("23505", &unique.name, reason, sql).among = Some(Among::Keys);
+            self.add(sqlstate::UNIQUE_VIOLATION, &unique.name, reason, sql).among = Some(Among::Keys);
         }
         let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
         if is_key || is_emptied || self.facts().oid == 0 {
@@ -314,7 +318,7 @@ impl<'a> OfTable<'a> {
         let sql = self.in_table(unique);
         let reads = self.facts().relation.clone();
         let reason = format!("a row of the table has the same value of {what}");
-        self.add("23505", &unique.name, reason, sql).reads = Some(reads);
+        self.add(sqlstate::UNIQUE_VIOLATION, &unique.name, reason, sql).reads = Some(reads);
     }
 
     /// Records whose value a row of the table has, which stays when the record comes.
@@ -448,7 +452,7 @@ impl<'a> OfTable<'a> {
             "SELECT s.place, {first} FROM ({rows}) AS s JOIN ({rows}) AS t ON t.place < s.place AND {meet}{group}"
         );
         let reason = format!("conflicts with a record of the files by {what}");
-        self.add("23P01", &exclusion.name, reason, sql).among = Some(Among::Pairs);
+        self.add(sqlstate::EXCLUSION_VIOLATION, &exclusion.name, reason, sql).among = Some(Among::Pairs);
         let is_emptied = matches!(self.arrival.mode, Mode::Truncate | Mode::Replace);
         if is_emptied {
             return;
@@ -460,7 +464,7 @@ impl<'a> OfTable<'a> {
         );
         let reads = self.facts().relation.clone();
         let reason = format!("conflicts with a row of the table by {what}");
-        self.add("23P01", &exclusion.name, reason, sql).reads = Some(reads);
+        self.add(sqlstate::EXCLUSION_VIOLATION, &exclusion.name, reason, sql).reads = Some(reads);
     }
 
     fn foreign(&mut self, foreign: &Foreign) {
@@ -479,7 +483,7 @@ impl<'a> OfTable<'a> {
         let sql = self.dangling(foreign);
         let reason = format!("violates {what}: {} has no such row", foreign.other);
         let leads_to_records = self.all.iter().any(|rows| rows.facts.oid == foreign.oid);
-        let rule = self.add("23503", &foreign.name, reason, sql);
+        let rule = self.add(sqlstate::FOREIGN_KEY_VIOLATION, &foreign.name, reason, sql);
         (rule.reads, rule.leads_to_records) = (Some(foreign.other.clone()), leads_to_records);
     }
 

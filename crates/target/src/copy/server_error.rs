@@ -5,7 +5,7 @@
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
 use crate::error::{kind_of_sqlstate, server_error};
-use howdah_model::{Error, ErrorKind, Place, Relation};
+use howdah_model::{Error, ErrorKind, Place, Relation, sqlstate};
 use tokio_postgres::error::{DbError, ErrorPosition};
 
 /// Quotation marks of PostgreSQL's message catalogues.
@@ -26,29 +26,14 @@ const USER_TEXT_ROUTINES: &[&str] = &[
 /// Classes of what functions report: PL/pgSQL (RAISE), external routines, which are those in all other languages, and their calls.
 const FUNCTION_CLASSES: [&str; 3] = ["P0", "38", "39"];
 
-/// `internal_error`: the server's own, and what functions report that name no SQLSTATE.
-const INTERNAL_SQLSTATE: &str = "XX000";
-
 /// Where the server finds that no partition takes a row.
 const NO_PARTITION_ROUTINE: &str = "ExecFindPartition";
 
 /// Where the server finds that a policy does not let a row in: 42501, as for a right that is missing.
 const POLICY_ROUTINE: &str = "ExecWithCheckOptions";
 
-/// `insufficient_privilege` (PostgreSQL documentation, appendix A).
-pub(crate) const POLICY_SQLSTATE: &str = "42501";
-
-/// `foreign_key_violation`
-const FOREIGN_KEY_SQLSTATE: &str = "23503";
-
-/// `undefined_function`
-const FUNCTION_SQLSTATE: &str = "42883";
-
-/// `untranslatable_character`: a value of JSON whose escapes mean what the type cannot hold.
-const UNTRANSLATABLE_SQLSTATE: &str = "22P05";
-
-/// `character_not_in_repertoire`.
-const NO_CHARACTER_SQLSTATE: &str = "22021";
+/// What goes with it.
+pub(crate) const POLICY_SQLSTATE: &str = sqlstate::INSUFFICIENT_PRIVILEGE;
 
 /// How the server says that bytes are no character of the encoding that it was told.
 const NO_EQUIVALENT: &str = "has no equivalent in encoding \"UTF8\"";
@@ -111,27 +96,30 @@ pub(crate) fn told_error<'a>(
     // Only the server itself writes at a statement, or where PL/pgSQL does anything else than to raise.
     let is_own =
         !context.contains("RAISE") && ["INSERT INTO", "PL/pgSQL"].iter().any(|by| context.contains(by));
-    let message = message_without_values(if is_own { sqlstate } else { "P0001" }, message, &known);
+    let message =
+        message_without_values(if is_own { sqlstate } else { sqlstate::RAISE_EXCEPTION }, message, &known);
     let place = Place { column: column.map(str::to_owned), ..Place::default() };
     with_advice(Error::new(kind_of_sqlstate(sqlstate), message).with_sqlstate(sqlstate).at(place))
 }
 
 fn with_advice(error: Error) -> Error {
     match error.sqlstate() {
-        Some(FOREIGN_KEY_SQLSTATE) => error.with_hint(
+        Some(sqlstate::FOREIGN_KEY_VIOLATION) => error.with_hint(
             "load the rows that these refer to before them; where both are in these files: --atomic checks all rows together, \
              and a load without it each chunk alone",
         ),
         // Of a value: bytes of a file that have no equivalent are in no column yet.
-        Some(UNTRANSLATABLE_SQLSTATE) if error.place().column.is_some() => error.with_hint(
+        Some(sqlstate::UNTRANSLATABLE_CHARACTER) if error.place().column.is_some() => error.with_hint(
             "jsonb holds no \\u0000, nor characters that the encoding of the database lacks: --on-error skip keeps such records in \
              the ledger, and a column of type json or text takes them as they are",
         ),
-        Some(UNTRANSLATABLE_SQLSTATE) if error.message().contains(NO_EQUIVALENT) => error.with_hint(
-            "the file is in another encoding: --encoding says which one (WIN866, macintosh ...), and what is in a code page of DOS that has \
-             no name there (cp850, cp437) is converted first: iconv -f CP850 -t UTF-8",
-        ),
-        Some(NO_CHARACTER_SQLSTATE) => error.with_hint(
+        Some(sqlstate::UNTRANSLATABLE_CHARACTER) if error.message().contains(NO_EQUIVALENT) => {
+            error.with_hint(
+                "the file is in another encoding: --encoding says which one (WIN866, macintosh ...), and what is in a code page of DOS \
+                 that has no name there (cp850, cp437) is converted first: iconv -f CP850 -t UTF-8",
+            )
+        }
+        Some(sqlstate::CHARACTER_NOT_IN_REPERTOIRE) => error.with_hint(
             "--encoding says how the file is written; without --format, --lenient puts U+FFFD in the place of what is no character, and \
              --nul strip drops NUL, which COPY text may write as \\0",
         ),
@@ -172,9 +160,10 @@ fn is_of_function(sqlstate: &str) -> bool {
 /// but functions in them say where they are.
 fn sqlstate_of_text(db: &DbError) -> &str {
     let sqlstate = db.code().code();
+    // Functions report as an internal error what names no SQLSTATE.
     let written_by_user = db.routine().is_some_and(|name| USER_TEXT_ROUTINES.contains(&name))
-        || sqlstate == INTERNAL_SQLSTATE && db.where_().is_some_and(names_function);
-    if written_by_user { "P0001" } else { sqlstate }
+        || sqlstate == sqlstate::INTERNAL_ERROR && db.where_().is_some_and(names_function);
+    if written_by_user { sqlstate::RAISE_EXCEPTION } else { sqlstate }
 }
 
 /// The context tells of more than a COPY. In doubt it does.
@@ -195,7 +184,7 @@ fn cut_name(message: String, sqlstate: &str) -> String {
     let is_of_name = ["0A", "42"].iter().any(|class| sqlstate.starts_with(class));
     match message.find(": ").or_else(|| message.find('\u{ff1a}')).filter(|_| is_of_name) {
         Some(colon) => format!("{}: {CUT}", message[..colon].trim_end()),
-        None if sqlstate == FUNCTION_SQLSTATE => {
+        None if sqlstate == sqlstate::UNDEFINED_FUNCTION => {
             "a function does not exist that was called for a row; its name may be a value and is not shown"
                 .to_owned()
         }

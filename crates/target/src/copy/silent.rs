@@ -9,13 +9,13 @@
 //! nobody can enable one until the transaction ends.
 
 use crate::tree::BY_NAME_SQL;
-use howdah_model::{Error as ModelError, ErrorKind, Relation, TriggersWay};
+use howdah_model::{Error as ModelError, ErrorKind, Relation, TriggersWay, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error};
 
 /// The SQLSTATE (serialization_failure) of a chunk that was not stored because triggers are enabled that were to be disabled:
 /// it can be stored when they are again.
-pub const TRIGGERS_ENABLED: &str = "40001";
+pub const TRIGGERS_ENABLED: &str = sqlstate::SERIALIZATION_FAILURE;
 
 /// Triggers of constraints that would fire for an INSERT were the role the usual one.
 const SKIPPED_SQL: &str = "\

@@ -1,15 +1,14 @@
 //! Files of which another job has stored rows in the same table. Files or a [`Plan`] enter, what is known leaves: the same file under
 //! other options, or among others, is another job to the ledger, and its rows come on top of those that are there.
 
-use super::Ledger;
 use super::job::target_name;
 use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
 use super::step::target;
+use super::{Ledger, is_lacking};
 use crate::session::Session;
 use howdah_model::{FilePlan, KnownFile, Plan, Relation, Result};
 use std::collections::BTreeSet;
 use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// A file that was found, by one of its names.
@@ -347,11 +346,6 @@ impl Ledger {
             .replace("@beside@", BESIDE_SQL)
             .replace("@schema@", &self.quoted)
     }
-}
-
-/// There is no ledger, or a part of it is not there, or not for this role.
-fn is_lacking(error: &tokio_postgres::Error) -> bool {
-    matches!(error.code().map(SqlState::code), Some("42P01" | "42501" | "3F000"))
 }
 
 fn loaded_file(row: &Row) -> LoadedFile {

@@ -1,10 +1,9 @@
 //! Checks in the ledger: jobs that store nothing, and of which nothing is kept when they end.
 
-use super::Ledger;
+use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Reject, Relation, Result};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// What errors say is done.
@@ -41,9 +40,7 @@ impl Ledger {
         );
         match session.client().query_typed(&sql, &[]).await {
             Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
-            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000" | "42501")) => {
-                Ok(Vec::new())
-            }
+            Err(error) if is_lacking(&error) => Ok(Vec::new()),
             Err(error) => Err(self.error(&error, "reading the ledger's jobs")),
         }
     }

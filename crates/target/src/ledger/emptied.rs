@@ -7,7 +7,7 @@ use super::Ledger;
 use super::schema::LOCK_KEY;
 use crate::session::Session;
 use crate::sql::OWN_TABLESPACE_SQL;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use std::sync::Arc;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -76,16 +76,18 @@ impl Ledger {
         let mapped = self.error(&error, "making the marks of UNLOGGED tables");
         // The failed transaction block is still open.
         let _ = session.client().batch_execute("ROLLBACK").await;
-        if mapped.sqlstate() != Some("42501") {
+        if mapped.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return Err(mapped);
         }
         let schema = &self.quoted;
         let message = format!(
             "rows of UNLOGGED tables are proved by a table {schema}.unlogged_mark, which this role may not make"
         );
-        Err(Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
-            "the owner of {schema} can load into an UNLOGGED table once, or grant CREATE on the schema; or ALTER TABLE ... SET LOGGED"
-        )))
+        Err(Error::new(ErrorKind::Ledger, message)
+            .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
+            .with_hint(format!(
+                "the owner of {schema} can load into an UNLOGGED table once, or grant CREATE on the schema; or ALTER TABLE ... SET LOGGED"
+            )))
     }
 
     pub(super) async fn has_marks(&self, session: &Session) -> Result<bool> {

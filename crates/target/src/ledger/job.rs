@@ -6,7 +6,7 @@ use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Mode, Omitted, OnError, Plan, Receipt, Relation, Result};
+use howdah_model::{Error, ErrorKind, Mode, Omitted, OnError, Plan, Receipt, Relation, Result, sqlstate};
 use serde::Serialize;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -577,7 +577,7 @@ fn left_sql(plan: &Plan) -> String {
 fn not_free(job_id: &str) -> Error {
     let message = format!("job {job_id} cannot begin yet: other sessions hold what the ledger has of it");
     Error::new(ErrorKind::Server, message)
-        .with_sqlstate("55P03")
+        .with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE)
         .with_hint("end their transactions; then run the same command again")
 }
 

@@ -5,7 +5,7 @@ use super::Ledger;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_literal;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
@@ -77,7 +77,7 @@ pub(super) async fn is_kept(session: &Session, key: &str, (others, lock): (&str,
     let message =
         format!("other loads of this ledger {others}: the {lock} was not free within {seconds} seconds{by}");
     Error::new(ErrorKind::Server, message)
-        .with_sqlstate("55P03")
+        .with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE)
         .with_hint("look at that process in pg_stat_activity; then run the same command again")
 }
 

@@ -43,8 +43,9 @@ pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;
 use crate::sql::quote_ident;
-use howdah_model::{Error, ErrorKind};
+use howdah_model::{Error, ErrorKind, sqlstate};
 use std::sync::Arc;
+use tokio_postgres::error::SqlState;
 
 /// The version written beside jobs and migrations.
 const HOWDAH_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -74,17 +75,19 @@ impl Ledger {
     /// An error of one of this module's statements; a refusal names what to grant.
     pub(crate) fn error(&self, error: &tokio_postgres::Error, doing: &str) -> Error {
         let mapped = session_error(error, doing);
-        match error.code().map(tokio_postgres::error::SqlState::code) {
-            Some("42501") => {
+        match error.code().map(SqlState::code) {
+            Some(sqlstate::INSUFFICIENT_PRIVILEGE) => {
                 let schema = &self.quoted;
                 let message = format!("the ledger in schema {schema} may not be used: {}", mapped.message());
-                Error::new(ErrorKind::Ledger, message).with_sqlstate("42501").with_hint(format!(
-                    "its owner can grant this role USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables (of \
-                     {schema}.reject, the column bytes holds records); or name another with --ledger"
-                ))
+                Error::new(ErrorKind::Ledger, message)
+                    .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
+                    .with_hint(format!(
+                        "its owner can grant this role USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables (of \
+                         {schema}.reject, the column bytes holds records); or name another with --ledger"
+                    ))
             }
             // Tables or columns that should be there are not: somebody changed the schema.
-            Some("42P01" | "42703" | "3F000") => {
+            Some(sqlstate::UNDEFINED_TABLE | sqlstate::UNDEFINED_COLUMN | sqlstate::INVALID_SCHEMA_NAME) => {
                 mapped.with_kind(ErrorKind::Ledger).with_hint(format!(
                     "the schema {} is not a complete ledger; name another with --ledger, or drop it (its history is lost)",
                     self.quoted
@@ -93,4 +96,17 @@ impl Ledger {
             _ => mapped,
         }
     }
+}
+
+/// There is no ledger, or no such table in it: it is of an older version.
+fn is_not_there(error: &tokio_postgres::Error) -> bool {
+    matches!(
+        error.code().map(SqlState::code),
+        Some(sqlstate::UNDEFINED_TABLE | sqlstate::INVALID_SCHEMA_NAME)
+    )
+}
+
+/// The same, or it is not for this role.
+fn is_lacking(error: &tokio_postgres::Error) -> bool {
+    is_not_there(error) || error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
 }

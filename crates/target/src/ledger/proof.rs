@@ -6,7 +6,7 @@ use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
 use super::step::target;
 use crate::session::Session;
 use crate::tree::BY_NAME_SQL;
-use howdah_model::{Error, ErrorKind, Relation, Result};
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -181,5 +181,5 @@ fn lost(message: &str) -> Error {
 /// Other jobs' rows would go.
 pub(crate) fn busy(relation: &Relation, done: &str, other: &Loading) -> Error {
     let message = format!("{relation} cannot be {done} yet: job {} is loading rows into it", other.job_id);
-    Error::new(ErrorKind::Server, message).with_sqlstate("55P03")
+    Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE)
 }

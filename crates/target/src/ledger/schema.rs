@@ -2,12 +2,11 @@
 //! nothing else; two loads that start at the same time are serialised by an advisory lock. A schema written
 //! by a newer howdah is refused.
 
-use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger};
+use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger, is_not_there};
 use crate::error::session_error;
 use crate::session::{Session, rights};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal};
-use howdah_model::{Error, ErrorKind, Result};
-use tokio_postgres::error::SqlState;
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
 /// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
@@ -134,7 +133,7 @@ impl Ledger {
 
     /// Why the ledger, which was of this version, is not there as it should be.
     async fn not_brought(&self, session: &Session, version: i32, error: Error) -> Error {
-        if version > 0 && error.sqlstate() == Some("55P03") {
+        if version > 0 && error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) {
             return self.not_free(session).await;
         }
         // Only a hint depends on this.
@@ -179,7 +178,9 @@ impl Ledger {
         let what = format!("role {role} may not use the ledger in schema {schema} as this needs");
         let grants = self.grants(session, &role, (on_schema, &on_tables[1..])).await;
         let hint = format!("its owner can run {grants}; or name another with --ledger");
-        Err(Error::new(ErrorKind::Ledger, what).with_sqlstate("42501").with_hint(hint))
+        Err(Error::new(ErrorKind::Ledger, what)
+            .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
+            .with_hint(hint))
     }
 
     /// The statements that let a role (quoted) use the schema in these ways, and read and use those of its tables in these that loads
@@ -222,15 +223,17 @@ impl Ledger {
         }
         let role = quote_ident(row.get(1));
         let what = format!("role {role} may not read the rejected records in {table}, as this needs");
-        Err(Error::new(ErrorKind::Ledger, what).with_sqlstate("42501").with_hint(format!(
-            "its owner can run GRANT SELECT ON {table} TO {role}, which shows it those of all jobs of this ledger; or name another \
-             with --ledger, or leave out --reject-file and --verify checksum"
-        )))
+        Err(Error::new(ErrorKind::Ledger, what)
+            .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
+            .with_hint(format!(
+                "its owner can run GRANT SELECT ON {table} TO {role}, which shows it those of all jobs of this ledger; or name another \
+                 with --ledger, or leave out --reject-file and --verify checksum"
+            )))
     }
 
     /// The error, if it is about rights, with the statements that give them to this role.
     async fn with_grants(&self, session: &Session, error: Error, grants: Grants) -> Error {
-        if error.sqlstate() != Some("42501") {
+        if error.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return error;
         }
         // Only a hint depends on this.
@@ -284,7 +287,7 @@ impl Ledger {
         let tables = ["job", "undo", "tuned"].map(|table| format!("{}.{table}", self.quoted)).join(", ");
         match session.client().query_typed(&format!("SELECT FROM {tables} LIMIT 0"), &[]).await {
             Ok(_) => Ok(()),
-            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000")) => Ok(()),
+            Err(error) if is_not_there(&error) => Ok(()),
             Err(error) => {
                 let error = self.error(&error, "reading the ledger's journal");
                 Err(self.with_grants(session, error, Grants::Use).await)
@@ -299,7 +302,7 @@ impl Ledger {
         match session.client().query_typed(&sql, &[]).await {
             Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),
             // Neither table nor schema: no ledger yet.
-            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000")) => Ok(0),
+            Err(error) if is_not_there(&error) => Ok(0),
             Err(error) => {
                 let error = self.error(&error, "reading the ledger's version");
                 Err(self.with_grants(session, error, Grants::Use).await)
@@ -368,7 +371,9 @@ impl Ledger {
         let give = rows.iter().map(statement).collect::<Vec<_>>().join("; ");
         match session.client().batch_execute(&format!("SAVEPOINT given; {give}")).await {
             Ok(()) => Ok(None),
-            Err(error) if error.code().map(SqlState::code) == Some("42501") => {
+            Err(error)
+                if error.code().is_some_and(|code| code.code() == sqlstate::INSUFFICIENT_PRIVILEGE) =>
+            {
                 let undo = session.client().batch_execute("ROLLBACK TO SAVEPOINT given").await;
                 undo.map_err(fail)?;
                 let cause = session_error(&error, "giving them to their owner");
@@ -400,7 +405,7 @@ impl Ledger {
             MIGRATIONS.len(),
             LOCK_WITHIN_MS / 1000
         );
-        Error::new(ErrorKind::Server, message).with_sqlstate("55P03").with_hint(
+        Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE).with_hint(
             "pg_stat_activity tells what that is, a dump for example; when it has ended, run the same command again",
         )
     }
@@ -417,7 +422,7 @@ impl Ledger {
     fn create_error(&self, error: &tokio_postgres::Error, version: usize, has_schema: bool) -> Error {
         let schema = &self.quoted;
         let mapped = self.error(error, "creating the ledger");
-        if error.code().is_none_or(|code| code.code() != "42501") {
+        if error.code().is_none_or(|code| code.code() != sqlstate::INSUFFICIENT_PRIVILEGE) {
             return mapped;
         }
         if version > 0 {
@@ -427,13 +432,13 @@ impl Ledger {
                 session_error(error, "changing the ledger").message()
             );
             return Error::new(ErrorKind::Ledger, message)
-                .with_sqlstate("42501")
+                .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
                 .with_hint("a load by its owner brings it up to date; or name another schema with --ledger");
         }
         let cause = session_error(error, "creating the ledger");
         let what = if has_schema { "the ledger's tables in schema" } else { "the ledger schema" };
         let message = format!("{what} {schema} cannot be created: {}", cause.message());
-        Error::new(ErrorKind::Ledger, message).with_sqlstate("42501")
+        Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
     }
 }
 

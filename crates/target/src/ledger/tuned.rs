@@ -4,15 +4,14 @@
 //! the first and take that over. Whoever ceases to hold it as the last puts it back. All of this happens under one
 //! advisory lock, so that nobody reads a change for what was there before.
 
-use super::Ledger;
 use super::job_lock::{give_up, is_kept, take_briefly};
 use super::origin::{Origin, here_sql, table_oid_sql};
+use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::quote_literal;
 use howdah_model::{Relation, Result};
 use std::collections::BTreeMap;
 use std::fmt;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Keeps the lock's keys apart from those of jobs: "tuned" in ASCII.
@@ -124,7 +123,7 @@ impl Ledger {
         let rows = match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
             Ok(rows) => rows,
             // As with the journal: then this role has changed nothing.
-            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000" | "42501")) => {
+            Err(error) if is_lacking(&error) => {
                 return Ok(Vec::new());
             }
             Err(error) => return Err(self.error(&error, "reading what is tuned")),

@@ -4,8 +4,8 @@
 //! at any instant leaves either. While a load is at work it holds its job by a shared advisory lock; who puts back
 //! from outside needs the job for itself.
 
-use super::Ledger;
 use super::origin::{Origin, here_sql, table_oid_sql};
+use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
@@ -13,7 +13,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// What an entry puts back. The order is that in which they are put back.
@@ -160,9 +159,7 @@ impl Ledger {
             Ok(rows) => rows.iter().map(|row| self.undo(row)).collect(),
             // No ledger, or one of an older version, or rights of before there was a journal: then this role has
             // changed nothing.
-            Err(error) if matches!(error.code().map(SqlState::code), Some("42P01" | "3F000" | "42501")) => {
-                Ok(Vec::new())
-            }
+            Err(error) if is_lacking(&error) => Ok(Vec::new()),
             Err(error) => Err(self.error(&error, "reading the ledger's journal")),
         }
     }

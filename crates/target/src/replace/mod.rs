@@ -24,7 +24,7 @@ use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::SPELLING_SQL;
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
-use howdah_model::{Changes, Error, ErrorKind, Relation, Result};
+use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
 use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
 use locks::Until;
 use refusal_sql::REFUSALS_SQL;
@@ -35,9 +35,6 @@ use tokio_postgres::types::{ToSql, Type};
 /// Where rows break a key of the new table.
 const BROKEN_HINT: &str =
     "howdah check with the same files and table lists the records that it would not take";
-
-/// Rows refer to what is not there.
-const FOREIGN_KEY_VIOLATION: &str = "23503";
 
 /// Reasons that are named; of more, their number.
 const REASONS_MAX: usize = 3;
@@ -196,7 +193,7 @@ pub async fn build(
     let Err(error) = built else { return Ok(()) };
     // Best effort: a session that is gone has rolled back.
     let _ = session.client().batch_execute("ROLLBACK").await;
-    if error.sqlstate() == Some(FOREIGN_KEY_VIOLATION) && !what.is_index {
+    if error.sqlstate() == Some(sqlstate::FOREIGN_KEY_VIOLATION) && !what.is_index {
         // As long as it stays, it keeps rows of the other table from being deleted. If it cannot go, it goes with the new table.
         let drop = format!(
             "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; ALTER TABLE {} DROP CONSTRAINT IF EXISTS {}; COMMIT",
@@ -366,7 +363,7 @@ fn held(old: &Relation) -> Error {
     let message = format!(
         "{old} cannot be replaced yet: another load has changed settings of it or dropped what it puts back"
     );
-    Error::new(ErrorKind::Server, message).with_sqlstate("55P03")
+    Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE)
 }
 
 fn changed(old: &Relation) -> Error {
@@ -380,14 +377,14 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
     let names = [old.name.as_str(), old.schema.as_str()];
     let told = safe_message(db, names.into_iter());
     match db.code().code() {
-        "55P03" => server_error(
+        sqlstate::LOCK_NOT_AVAILABLE => server_error(
             db,
             &format!("{old} cannot be replaced yet: other sessions hold it or a table that it refers to"),
         ),
         state if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| state.starts_with(class)) => {
             let message = format!("{old} cannot be replaced: the server says: {told}");
             let error = Error::new(ErrorKind::Table, message).with_sqlstate(state);
-            if state.starts_with("23") { error.with_hint(BROKEN_HINT) } else { error }
+            if sqlstate::is_integrity_violation(state) { error.with_hint(BROKEN_HINT) } else { error }
         }
         _ => server_error(db, &format!("{old} cannot be replaced: the server says: {told}")),
     }

@@ -15,10 +15,8 @@ use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::unchanged;
 use bytes::Bytes;
-use howdah_model::{Error, Result};
+use howdah_model::{Error, Result, sqlstate};
 use std::collections::HashMap;
-
-const UNIQUE_VIOLATION: &str = "23505";
 
 /// What keys tell without a question.
 #[derive(Default)]
@@ -120,7 +118,8 @@ impl Salvage<'_> {
         let keys: &[KnownKey] = keys.known_keys.as_ref().map_or(&[], |known| &known.keys);
         // Which key a row is refused for that was not taken out here is known where there is one, and no trigger that says the same.
         let is_plain = keys.len() == 1 && probe.tells_all();
-        let only_key = |error: &Error| (is_plain && error.sqlstate() == Some(UNIQUE_VIOLATION)).then_some(0);
+        let only_key =
+            |error: &Error| (is_plain && error.sqlstate() == Some(sqlstate::UNIQUE_VIOLATION)).then_some(0);
         let mut reasons: HashMap<u64, Option<usize>> =
             refused.iter().map(|refused| (refused.row, only_key(&refused.error))).collect();
         let mut left = Vec::new();

@@ -20,7 +20,7 @@ use crate::sql::{quote_ident, quote_relation};
 use futures_util::StreamExt;
 use howdah_model::arrival::PlaceColumn;
 use howdah_model::{
-    Arrival, BinaryPlan, BinaryType, Error, Relation, RelationKind, Result, StagingPlan, TablePlan,
+    Arrival, BinaryPlan, BinaryType, Error, Relation, RelationKind, Result, StagingPlan, TablePlan, sqlstate,
 };
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -197,7 +197,9 @@ impl Probe {
 
     /// COPY itself could have told and left out the rows that were refused for these reasons.
     pub fn leaves_out(&self, reasons: &[&Error]) -> bool {
-        let is_of_one_row = |error: &&Error| matches!(error.sqlstate(), Some("23502" | "23514"));
+        let is_of_one_row = |error: &&Error| {
+            matches!(error.sqlstate(), Some(sqlstate::NOT_NULL_VIOLATION | sqlstate::CHECK_VIOLATION))
+        };
         self.filter.is_some() && reasons.len() < INFOS_MAX && reasons.iter().all(is_of_one_row)
     }
 

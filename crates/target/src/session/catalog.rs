@@ -5,7 +5,7 @@
 use super::{Session, rights};
 use crate::error::session_error;
 use crate::sql::quote_ident;
-use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table};
+use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
@@ -164,7 +164,12 @@ fn column(row: &Row) -> Option<Column> {
 fn name_error(error: &tokio_postgres::Error, written_name: &str) -> Error {
     let mapped = session_error(error, "reading the table's columns");
     match error.code() {
-        Some(code) if matches!(code.code(), "42602" | "42601" | "0A000") => {
+        Some(code)
+            if matches!(
+                code.code(),
+                sqlstate::INVALID_NAME | sqlstate::SYNTAX_ERROR | sqlstate::FEATURE_NOT_SUPPORTED
+            ) =>
+        {
             let message = format!("\"{written_name}\" is no name of a table: {}", mapped.message());
             Error::new(ErrorKind::Table, message)
                 .with_hint("write schema.name, with double quotes around parts that need them")

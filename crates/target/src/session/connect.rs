@@ -10,7 +10,7 @@ use super::pooler::{self, Dialled};
 use super::{Backend, Session, peer, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::error::Error as _;
 use std::net::IpAddr;
@@ -29,7 +29,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 const SERVER_VERSION_MIN: u32 = 130_000;
 
 /// invalid_password: what a server says of a wrong one, and this of one that it wants and nobody has given.
-pub const PASSWORD_MISSING: &str = "28P01";
+pub const PASSWORD_MISSING: &str = sqlstate::INVALID_PASSWORD;
 
 /// What the library says of a server without TLS, and of a password that the server wants and nobody has given.
 const NO_TLS: &str = "server does not support TLS";
@@ -384,7 +384,7 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
             ));
         }
         // "Cannot connect now" (57P03) is start-up, shutdown or recovery: another host may be ready.
-        return Failure { error, try_next: db.code().code() == "57P03" };
+        return Failure { error, try_next: db.code().code() == sqlstate::CANNOT_CONNECT_NOW };
     }
     if is_io_failure(error) {
         let cause = io_source(error).map_or_else(|| "closed by the server".to_owned(), ToString::to_string);

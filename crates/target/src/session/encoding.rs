@@ -5,7 +5,7 @@
 
 use crate::error::session_error;
 use crate::session::Session;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
@@ -38,7 +38,12 @@ pub async fn to_utf8(session: &Session, bytes: &[u8], encoding: &str) -> Result<
     match rows {
         Ok(rows) => Ok(rows.first().map(|row| row.get(0)).unwrap_or_default()),
         // character_not_in_repertoire, untranslatable_character
-        Err(error) if matches!(error.code().map(SqlState::code), Some("22021" | "22P05")) => {
+        Err(error)
+            if matches!(
+                error.code().map(SqlState::code),
+                Some(sqlstate::CHARACTER_NOT_IN_REPERTOIRE | sqlstate::UNTRANSLATABLE_CHARACTER)
+            ) =>
+        {
             Err(Error::new(ErrorKind::Record, format!("the header is not valid {encoding}")))
         }
         Err(error) => Err(session_error(&error, "reading the header")),

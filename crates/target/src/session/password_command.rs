@@ -1,7 +1,7 @@
 //! A command that prints the password, such as one that asks a cloud for a token: run by `sh -c` for new sessions, its answer kept for
 //! some minutes. The command is the user's own and goes to the shell as it is; neither it nor what it prints is told to anybody.
 
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -29,7 +29,7 @@ const PASSWORD_BYTES_MAX: u64 = 64 << 10;
 const COMPLAINT_BYTES_MAX: u64 = 8 << 10;
 const COMPLAINT_CHARS_MAX: usize = 300;
 /// sqlclient_unable_to_establish_sqlconnection: what has worked once is worth another try.
-const TRY_AGAIN: &str = "08001";
+const TRY_AGAIN: &str = sqlstate::SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION;
 
 /// A command and what it has printed last.
 pub(super) struct PasswordCommand {

@@ -4,7 +4,7 @@
 use super::Session;
 use crate::error::session_error;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result, Table};
+use howdah_model::{Error, ErrorKind, Relation, Result, Table, sqlstate};
 use tokio_postgres::types::Type;
 
 /// The role and the database of a session.
@@ -147,7 +147,7 @@ impl Missing {
 }
 
 fn refusal(message: String) -> Error {
-    Error::new(ErrorKind::Table, message).with_sqlstate("42501")
+    Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
 }
 
 /// The schema of a table may not be looked into.

@@ -10,7 +10,7 @@ use crate::ledger::{Before, Held, Ledger, Origin, Thing};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal};
 use crate::undo::RUN_BY_ANOTHER;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -313,7 +313,10 @@ fn refused(error: &tokio_postgres::Error) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "tuning the server") };
     let message = format!("the server's settings cannot be changed: the server says: {}", db.message());
     match db.code().code() {
-        code @ ("42501" | "0A000" | "55000" | "22023") => Error::new(ErrorKind::Table, message)
+        code @ (sqlstate::INSUFFICIENT_PRIVILEGE
+        | sqlstate::FEATURE_NOT_SUPPORTED
+        | sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE
+        | sqlstate::INVALID_PARAMETER_VALUE) => Error::new(ErrorKind::Table, message)
             .with_sqlstate(code)
             .with_hint("--tune table leaves the server as it is"),
         _ => server_error(db, &message),

@@ -12,7 +12,7 @@ use crate::session::{Session, elsewhere};
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
 use futures_util::future;
-use howdah_model::{Relation, Result};
+use howdah_model::{Relation, Result, sqlstate};
 use std::fmt;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -137,7 +137,9 @@ pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captu
     let (begun, captured) = future::join(client.batch_execute(&begin), capture(session, relation)).await;
     begun.map_err(fail)?;
     let captured = match captured {
-        Err(error) if error.sqlstate() == Some("55P03") => Ok(Some(Captured::not_free(relation))),
+        Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => {
+            Ok(Some(Captured::not_free(relation)))
+        }
         captured => captured,
     }?;
     client.batch_execute("ROLLBACK").await.map_err(fail)?;

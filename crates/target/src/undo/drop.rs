@@ -11,7 +11,7 @@ use crate::ledger::{Ledger, Loading};
 use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result};
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::error::SqlState;
 
 /// Once it has its lock, dropping takes a few round trips.
@@ -148,7 +148,7 @@ pub async fn wait_for_drops(session: &Session, relation: &Relation) -> Result<()
     // The failed transaction block is still open.
     let _ = session.client().batch_execute("ROLLBACK").await;
     match error.code().map(SqlState::code) {
-        Some("55P03") => Ok(()),
+        Some(sqlstate::LOCK_NOT_AVAILABLE) => Ok(()),
         _ => Err(session_error(&error, "waiting for the table")),
     }
 }
@@ -209,7 +209,7 @@ fn refused(
 ) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "dropping indexes") };
     let sqlstate = db.code().code();
-    if sqlstate == "55P03" {
+    if sqlstate == sqlstate::LOCK_NOT_AVAILABLE {
         let of_other =
             || (format!("foreign keys of {relation}"), format!("{busy}, which one of them ties to it,"));
         let of_this = || (format!("indexes of {relation}"), "the table,".to_owned());
@@ -226,7 +226,7 @@ fn refused(
         "the indexes of {relation} cannot be dropped: the server says: {}",
         safe_message(db, names.into_iter())
     );
-    if sqlstate == "53200" {
+    if sqlstate == sqlstate::OUT_OF_MEMORY {
         return Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate).with_hint(
             "the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction, \
              or give --indexes keep",

@@ -15,7 +15,7 @@ use crate::named;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result};
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
 /// How long a lock is waited for at a time, in milliseconds: longer would make others wait behind it for somebody else.
@@ -74,8 +74,8 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
         done = in_transaction(session, ledger, entry, how).await;
     };
     match error.sqlstate() {
-        Some("42501") => Err(granted(session, error, &entry.change).await),
-        Some("53400") => Err(lifted(session, error).await),
+        Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Err(granted(session, error, &entry.change).await),
+        Some(sqlstate::CONFIGURATION_LIMIT_EXCEEDED) => Err(lifted(session, error).await),
         // The name came to another table while this one was waited for.
         Some(named::ANOTHER_SQLSTATE) => Err(find_table(session, &entry.change).await.err().unwrap_or(error)),
         _ => locks::named(session, &entry.change.relation, Err(error)).await,
@@ -449,28 +449,32 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
     let names = [change.relation.name.as_str(), change.relation.schema.as_str(), change.name.as_str()];
     let told = safe_message(db, names.into_iter());
     let (message, hint) = match sqlstate {
-        "55P03" => {
+        sqlstate::LOCK_NOT_AVAILABLE => {
             let message = format!("{title} cannot be put back yet: other sessions hold the table");
             return server_error(db, &message);
         }
         // Of the catalogs, not of the table; or it was there a moment later.
-        "23505" | "42P07" if sqlstate == "42P07" || db.schema() == Some("pg_catalog") => (
-            format!("{title} cannot be put back: {JUST_MADE}"),
-            "howdah restore looks at what is there now: the same is left as it is, anything else is to be dropped or renamed first",
-        ),
-        "23505" => (
+        sqlstate::UNIQUE_VIOLATION | sqlstate::DUPLICATE_TABLE
+            if sqlstate == sqlstate::DUPLICATE_TABLE || db.schema() == Some("pg_catalog") =>
+        {
+            (
+                format!("{title} cannot be put back: {JUST_MADE}"),
+                "howdah restore looks at what is there now: the same is left as it is, anything else is to be dropped or renamed first",
+            )
+        }
+        sqlstate::UNIQUE_VIOLATION => (
             format!("{title} cannot be put back: several rows of the table have the same key"),
             "the rows are in the table; remove those that are too many, then howdah restore puts it back",
         ),
-        "23P01" => (
+        sqlstate::EXCLUSION_VIOLATION => (
             format!("{title} cannot be put back: rows of the table exclude one another"),
             "the rows are in the table; remove those that are too many, then howdah restore puts it back",
         ),
-        "23503" => (
+        sqlstate::FOREIGN_KEY_VIOLATION => (
             format!("{title} holds for new rows, but rows are in the table that it would have refused"),
             "add the rows that are referred to or remove those that refer to them, then howdah restore validates it",
         ),
-        "42703" => (
+        sqlstate::UNDEFINED_COLUMN => (
             format!("{title} cannot be put back: the server says: {told}"),
             "if the column was renamed, give it its name back, then howdah restore; if the column was dropped, the index went with it: \
              set undone_at in the ledger's table undo",

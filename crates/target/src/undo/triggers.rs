@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
 use futures_util::future;
-use howdah_model::{Error, ErrorKind, Relation, Result};
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -251,7 +251,7 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let told = safe_message(db, names.into_iter());
     match sqlstate {
-        "55P03" => {
+        sqlstate::LOCK_NOT_AVAILABLE => {
             let message = format!(
                 "{title}: other sessions write into the table, and it was not free within {lock_within_ms} ms"
             );

@@ -6,7 +6,7 @@ use crate::session::Session;
 use crate::session::rights::{Who, who};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use crate::tree::tree_of;
-use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table, Verify};
+use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table, Verify, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
 /// Columns that the role may not read, `xmin` among them; whether it may make temporary tables; whether policies may hide
@@ -51,7 +51,7 @@ pub async fn check(session: &Session, table: &Table, columns: &[String], by: Ver
     }
     let Who { role, database } = who(session).await?;
     let refused = |message: String, hint: String| {
-        Error::new(ErrorKind::Table, message).with_sqlstate("42501").with_hint(hint)
+        Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE).with_hint(hint)
     };
     let to = quote_ident(&role);
     if !lacking.is_empty() {

@@ -6,7 +6,7 @@ use super::{Counts, ReadValue, Shape};
 use crate::cells::Record;
 use crate::encode;
 use crate::infer::spelling;
-use howdah_model::{Error, ErrorKind, Place, Reading};
+use howdah_model::{Error, ErrorKind, Place, Reading, sqlstate};
 use std::sync::Arc;
 
 /// Writes the fields that the table has.
@@ -39,8 +39,8 @@ impl Misread {
     /// What the server would answer to a value that no date, or nothing else, is written like.
     pub(super) fn sqlstate(&self) -> &'static str {
         match self.reading {
-            Reading::Date(_) | Reading::MonthName => "22007",
-            _ => "22P02",
+            Reading::Date(_) | Reading::MonthName => sqlstate::INVALID_DATETIME_FORMAT,
+            _ => sqlstate::INVALID_TEXT_REPRESENTATION,
         }
     }
 
