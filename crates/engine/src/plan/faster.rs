@@ -5,15 +5,16 @@
 
 use super::cost;
 use super::head::Head;
+use super::known::read_types;
 use super::tables::UNTOUCHED;
 use super::{numbering, routing};
 use crate::Context;
 use crate::budget::{Layout, Scratch};
 use howdah_model::plan::{BinaryPlan, Encode, TablePlan};
-use howdah_model::{BinaryType, EncodeChoice, ErrorKind, Format, Job, OnError, RelationKind, Result};
+use howdah_model::{BinaryType, EncodeChoice, Format, Job, OnError, Result};
 use howdah_target::copy;
 use howdah_target::session::Session;
-use howdah_target::session::column_types::{self, ColumnTypes};
+use howdah_target::session::column_types::ColumnTypes;
 use howdah_transcode::encode::{BinaryEncoder, ColumnEstimate, Estimate};
 
 /// The note of csv that is sent as text; an earlier run's plan has it already.
@@ -39,17 +40,10 @@ pub(super) async fn choose(
             table.text_sql = None;
         }
         let wanted = matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary);
-        let copied = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !wanted || !copied {
+        if !wanted {
             continue;
         }
-        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
-        let reading = column_types::read(session, &table.table, &columns);
-        let read = match context.connection.attend(session, reading).await {
-            // A type of a new table that the server does not understand is told when the table is made.
-            Err(error) if error.kind() == ErrorKind::Server => continue,
-            read => read?,
-        };
+        let Some((columns, read)) = read_types(context, session, table).await? else { continue };
         let heads = placed.iter().filter(|(table_no, _)| usize::try_from(*table_no) == Ok(no));
         match binary(job, table, columns, read, heads.map(|(_, head)| head)) {
             Ok(binary) => table.binary = Some(binary),

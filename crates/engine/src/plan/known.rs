@@ -5,7 +5,8 @@ use crate::Context;
 use howdah_model::{
     BinaryType, Bounds, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, TablePlan,
 };
-use howdah_target::session::{Session, column_types};
+use howdah_target::session::Session;
+use howdah_target::session::column_types::{self, ColumnTypes};
 
 /// The beginning of the note; an earlier run's plan has it already.
 const SKIPS: &str = "records that the table does not take";
@@ -27,16 +28,7 @@ pub(super) async fn choose(
         // What waits has numbers of its own, the records' places; those of a sequence would have gaps.
         let has_places = table.staging.as_ref().is_some_and(|staging| staging.place.is_some());
         table.number.take_if(|_| !has_places);
-        if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {
-            continue;
-        }
-        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
-        let reading = column_types::read(session, &table.table, &columns);
-        let read = match context.connection.attend(session, reading).await {
-            // A type of a new table that the server does not understand is told when the table is made.
-            Err(error) if error.kind() == ErrorKind::Server => continue,
-            read => read?,
-        };
+        let Some((columns, read)) = read_types(context, session, table).await? else { continue };
         let types: Option<Vec<BinaryType>> =
             read.columns.into_iter().map(|column| column.map(|(_, of)| of)).collect();
         let bounds = columns.iter().map(|name| bounds(table, name)).collect();
@@ -44,6 +36,24 @@ pub(super) async fn choose(
         table.known = types.filter(|_| read.usual_settings).map(known);
     }
     Ok(())
+}
+
+/// The columns that the file fills, and their types; `None` where rows are not copied into the table itself.
+pub(super) async fn read_types(
+    context: &Context,
+    session: &Session,
+    table: &TablePlan,
+) -> Result<Option<(Vec<String>, ColumnTypes)>> {
+    if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {
+        return Ok(None);
+    }
+    let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+    let reading = column_types::read(session, &table.table, &columns);
+    match context.connection.attend(session, reading).await {
+        // A type of a new table that the server does not understand is told when the table is made.
+        Err(error) if error.kind() == ErrorKind::Server => Ok(None),
+        read => Ok(Some((columns, read?))),
+    }
 }
 
 fn bounds(table: &TablePlan, name: &str) -> Bounds {
