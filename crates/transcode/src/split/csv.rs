@@ -3,20 +3,13 @@
 //! Quotes toggle, so the parity of quotes up to a byte says whether it is data. Blocks in which a marker
 //! may end the data go to the [walker](super::walk).
 
-use super::block::{BLOCK_BYTES, Block, any_marker, counting_quotes, fill, parity, positions, record_ends};
+use super::block::{Block, any_marker, counting_quotes, fill, parity, positions, record_ends};
 use super::state::{Phase, State};
 use super::{Rules, Scan};
 
 /// Scans all of `bytes` from `scan.state`. The rules have an [`Eol`].
 pub(super) fn scan(rules: &Rules, bytes: &[u8], scan: &mut Scan) {
-    let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
-    for (index, block) in blocks.iter().enumerate() {
-        let at = index * BLOCK_BYTES;
-        if !scan_block(rules, bytes, at, block, scan) {
-            scan.walk(rules, bytes, at..at + BLOCK_BYTES);
-        }
-    }
-    scan.walk(rules, bytes, bytes.len() - rest.len()..bytes.len());
+    scan.blocks(rules, bytes, scan_block);
 }
 
 /// Scans one block, or says no and changes nothing if the walker must.

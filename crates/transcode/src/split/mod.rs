@@ -50,6 +50,7 @@ mod walk;
 pub use lines::{FirstRecord, Offence};
 pub use state::State;
 
+use block::{BLOCK_BYTES, Block};
 use howdah_model::{Eol, Error, ErrorKind, Format, FormatKind, Result};
 use walk::{Step, Walker};
 
@@ -219,6 +220,24 @@ impl Scan {
         self.last_border = moved(next.last_border).or(self.last_border);
         self.end_marker =
             self.end_marker.or(next.end_marker.map(|marker| marker.saturating_add_unsigned(at)));
+    }
+
+    /// Scans all of `bytes` from its state: a block at a time where `scan_block` can, which else says no and changes nothing.
+    #[inline]
+    fn blocks(
+        &mut self,
+        rules: &Rules,
+        bytes: &[u8],
+        scan_block: impl Fn(&Rules, &[u8], usize, &Block, &mut Scan) -> bool,
+    ) {
+        let (blocks, rest) = bytes.as_chunks::<BLOCK_BYTES>();
+        for (index, block) in blocks.iter().enumerate() {
+            let at = index * BLOCK_BYTES;
+            if !scan_block(rules, bytes, at, block, self) {
+                self.walk(rules, bytes, at..at + BLOCK_BYTES);
+            }
+        }
+        self.walk(rules, bytes, bytes.len() - rest.len()..bytes.len());
     }
 
     /// Scans `range` of `bytes` byte by byte.
