@@ -1,4 +1,4 @@
-//! Ends a server when the process that started it is gone, however it went.
+//! Ends a server, or takes away a disk, when the process that made it is gone, however it went.
 //!
 //! Drop does not run after kill -9, nor for statics. So each server has a guard: a shell that reads from a
 //! pipe nobody writes to. The pipe closes when the test's process ends; then the guard ends the server named
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// SIGQUIT is PostgreSQL's immediate shutdown. The first line of a pid file is the process id.
-const SCRIPT: &str = r#"
+const SERVER_SCRIPT: &str = r#"
 trap '' INT TERM HUP
 cat >/dev/null
 pid=$(head -n 1 "$2" 2>/dev/null)
@@ -22,16 +22,21 @@ fi
 rm -rf "$1"
 "#;
 
-/// Watches over one server; harmless once the folder is gone.
+/// Watches over one server or disk; harmless once the folder is gone.
 #[derive(Debug)]
 pub(crate) struct Guard(Child);
 
 impl Guard {
-    /// `pid_file` may appear later, and may change with each restart.
-    pub(crate) fn new(folder: &Path, pid_file: &Path) -> Guard {
+    /// Of a server; `pid_file` may appear later, and may change with each restart.
+    pub(crate) fn of_server(folder: &Path, pid_file: &Path) -> Guard {
+        Guard::new(SERVER_SCRIPT, [folder, pid_file])
+    }
+
+    /// Runs the script with these arguments; it waits for the end of its input.
+    pub(crate) fn new(script: &str, arguments: [&Path; 2]) -> Guard {
         let child = Command::new("sh")
-            .args(["-c", SCRIPT, "guard"])
-            .args([folder, pid_file])
+            .args(["-c", script, "guard"])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -39,7 +39,7 @@ impl S3 {
         for name in ["objects", "incoming"] {
             fs::create_dir(folder.path().join(name)).expect("a folder in the scratch folder");
         }
-        let guard = Guard::new(folder.path(), &folder.path().join("pid"));
+        let guard = Guard::of_server(folder.path(), &folder.path().join("pid"));
         for _ in 0..3 {
             let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
             let mut child = spawn(folder.path(), address);

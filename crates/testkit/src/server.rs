@@ -78,7 +78,7 @@ impl Server {
         private_folder(&folder.path().join("run"));
         let data = folder.path().join("data");
         copy_template(&template(major), &data);
-        let guard = Guard::new(folder.path(), &data.join("postmaster.pid"));
+        let guard = Guard::of_server(folder.path(), &data.join("postmaster.pid"));
         let environment = options.environment.clone();
         let mut server =
             Server { major, port: 0, postmaster: Mutex::new(None), folder, environment, _guard: guard };

@@ -3,29 +3,30 @@
 //! Leaves: a mounted tmpfs, or nothing where the caller may not mount. Being full is a matter of its size, so that
 //! no ballast takes memory. Unmounted on drop, and when the test's process is killed.
 
+use crate::guard::Guard;
 use crate::place::{give, scratch};
 use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Room as long as it is not full: more than any test writes.
 const ROOM: &str = "size=1g";
 
 /// See `guard.rs`: drop does not run after kill -9.
-const GUARD: &str = r#"trap '' INT TERM HUP; cat >/dev/null; umount -l "$1" 2>/dev/null; rm -rf "$2""#;
+const SCRIPT: &str = r#"trap '' INT TERM HUP; cat >/dev/null; umount -l "$1" 2>/dev/null; rm -rf "$2""#;
 
 /// A small file system. Dropped: unmounted.
 #[derive(Debug)]
 pub struct SmallDisk {
+    /// Dropped first: it unmounts.
+    _guard: Guard,
     folder: TempDir,
-    guard: Child,
 }
 
 impl SmallDisk {
     /// Mounts one that has room; `None` where that is not allowed.
     pub fn mount() -> Option<SmallDisk> {
-        use std::os::unix::process::CommandExt;
         let folder = scratch();
         let path = folder.path().join("disk");
         std::fs::create_dir(&path).expect("a folder in the scratch folder");
@@ -38,16 +39,8 @@ impl SmallDisk {
             return None;
         }
         give(&path);
-        let guard = Command::new("sh")
-            .args(["-c", GUARD, "guard"])
-            .args([path.as_path(), folder.path()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .current_dir("/")
-            .process_group(0)
-            .spawn();
-        Some(SmallDisk { folder, guard: guard.expect("sh") })
+        let guard = Guard::new(SCRIPT, [&path, folder.path()]);
+        Some(SmallDisk { _guard: guard, folder })
     }
 
     /// The system lets this process mount something (the capability `CAP_SYS_ADMIN`), unless something else forbids it.
@@ -86,13 +79,6 @@ impl SmallDisk {
         let status =
             Command::new("mount").args(["-o", &options]).arg(self.path()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(self.guard.stdin.take());
-        let _ = self.guard.wait();
     }
 }
 

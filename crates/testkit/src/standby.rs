@@ -15,7 +15,7 @@ impl Server {
         self.stop_fast();
         copy_template(&self.data_dir(), &data);
         self.start();
-        let guard = Guard::new(folder.path(), &data.join("postmaster.pid"));
+        let guard = Guard::of_server(folder.path(), &data.join("postmaster.pid"));
         let standby = Server {
             major: self.major,
             port: free_port(),
