@@ -3,6 +3,7 @@
 //! `kB`, `MB`, `GB` and `TB` are powers of 1024 as there (<https://www.postgresql.org/docs/current/config-setting.html>);
 //! the IEC names say the same.
 
+pub use howdah_engine::model::show_count;
 use howdah_engine::model::{Error, ErrorKind, Result};
 
 /// Bytes: `16MB`, `16MiB`, `1GB`, or a bare number.
@@ -132,19 +133,6 @@ pub fn show_bytes(bytes: u64) -> String {
 /// `1 row`, `4,000,000 rows`.
 pub fn show_rows(count: u64) -> String {
     format!("{} {}", show_count(count), if count == 1 { "row" } else { "rows" })
-}
-
-/// A count for people: `4,000,000`.
-pub fn show_count(count: u64) -> String {
-    let digits = count.to_string();
-    let mut shown = String::new();
-    for (no, digit) in digits.chars().enumerate() {
-        if no > 0 && (digits.len() - no).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 /// Seconds for people: `0.42 s`, `12.3 s`, `4 min 07 s`.

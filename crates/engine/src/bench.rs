@@ -12,7 +12,7 @@ mod plain;
 use crate::stop::interrupted;
 use crate::{Context, load, plan};
 use cpu::{ServerCpu, client_cpu_seconds};
-use howdah_model::{Error, ErrorKind, Event, Job, LedgerChoice, Listener, Relation, Result, Summary, Tune};
+use howdah_model::{Error, ErrorKind, Job, LedgerChoice, Relation, Result, Silent, Summary, Tune};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Session, catalog, show};
 use howdah_target::{sql, trial};
@@ -160,12 +160,6 @@ fn without_resume(error: Error) -> Error {
         ErrorKind::Interrupted => Error::new(ErrorKind::Interrupted, interrupted().message()),
         _ => error,
     }
-}
-
-struct Silent;
-
-impl Listener for Silent {
-    fn on_event(&self, _event: &Event) {}
 }
 
 /// The loads that are measured tell nobody.

@@ -14,7 +14,7 @@ use crate::beforehand::{warn_of_computed, warn_of_other_tables, warn_of_record_l
 use crate::feed::Opened;
 use crate::guards;
 use crate::indexes::restore_command;
-use crate::load::{being_restored, ended_by, guarded};
+use crate::load::{FAILED_WITHIN, STOPPED_WITHIN, being_restored, ended_by, guarded};
 use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
@@ -30,11 +30,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
-
-/// How long dropping the staging tables may take when somebody waits for the program to end.
-const STOPPED_WITHIN: Duration = Duration::from_secs(1);
-/// The same after a failure, when the server may not answer.
-const FAILED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a check ended: always with an account, and with an error unless everything was read.
 pub struct Checked {

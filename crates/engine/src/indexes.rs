@@ -38,7 +38,7 @@ const TOLD_MAX: usize = 20;
 /// A lock for a change is waited for no longer than this, whatever `--lock-timeout` says: a stop waits for the answer.
 const LOCK_WITHIN_MS_MAX: u64 = 3000;
 /// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
-const STOPPED_WITHIN: Duration = Duration::from_secs(4);
+const DROPPED_WITHIN: Duration = Duration::from_secs(4);
 /// How long a server is waited for when the load has failed: it may have failed because there is none.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
 
@@ -143,7 +143,7 @@ pub(crate) async fn change<T, W: Future<Output = Result<T>>>(run: &Run, work: im
 async fn unless_stopped_for_long<T>(stop: &Stop, work: impl Future<Output = Result<T>>) -> Result<T> {
     let stopped = async {
         stop.wait().await;
-        tokio::time::sleep(STOPPED_WITHIN).await;
+        tokio::time::sleep(DROPPED_WITHIN).await;
     };
     tokio::select! {
         done = work => done,

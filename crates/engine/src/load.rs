@@ -32,12 +32,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long the ledger may take to learn that a load was stopped; Ctrl-C promises two seconds in all.
-const STOPPED_WITHIN: Duration = Duration::from_secs(1);
+/// How long the ledger may take to learn that a load or check was stopped; Ctrl-C promises two seconds in all.
+pub(crate) const STOPPED_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long it may take to learn that a load failed. Somebody waits for the error, but a session to a busy server
 /// is not open at once.
-const FAILED_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const FAILED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a load ended: always with an account, and with an error unless every row is stored.
 pub struct Outcome {

@@ -14,7 +14,7 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::rejects;
 use bytes::Bytes;
 use howdah_model::{
-    Care, CopyChunk, Error, ErrorKind, Event, Keep, Listener, Place, Plan, Receipt, Relation, Result, Stage,
+    Care, CopyChunk, Error, ErrorKind, Keep, Place, Plan, Receipt, Relation, Result, Silent, Stage,
     TablePlan, Verified, Verify,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
@@ -390,13 +390,6 @@ fn records(receipts: &HashMap<u32, Receipts>, of: &Difference) -> (u64, u64) {
     (before + 1, before + chunks.get(&of.chunk_no).map_or(1, count))
 }
 
-/// Nobody is told of the second reading: it is no progress of the load.
-struct Silent;
-
-impl Listener for Silent {
-    fn on_event(&self, _event: &Event) {}
-}
-
 /// Reads all files again and compares each chunk with what is stored of it. How many could only be counted comes back.
 async fn read_again(
     run: &Arc<Run>,
@@ -411,6 +404,7 @@ async fn read_again(
     }
     (plan.job.create_partitions, plan.job.arrival.freeze) = (None, false);
     let opened = open_all(&run.context, &plan).await?;
+    // The second reading is no progress of the load.
     let context = Context { listener: Arc::new(Silent), ..run.context.clone() };
     let partitioner = Partitioner::new(None, Vec::new())?;
     let nothing_in = HashMap::new();

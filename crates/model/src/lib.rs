@@ -21,6 +21,7 @@ pub mod sqlstate;
 pub mod summary;
 pub mod table;
 pub mod tuning;
+pub mod units;
 pub mod verify;
 
 pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
@@ -30,7 +31,7 @@ pub use check::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};
 pub use chunk::{Aside, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, ErrorReport, Place, Result};
-pub use event::{Event, Listener, Stage};
+pub use event::{Event, Listener, Silent, Stage};
 pub use format::{ColumnChoice, Eol, Format, FormatKind, Header};
 pub use job::{
     After, BadRecords, EncodeChoice, Evolve, IfDone, IndexesChoice, Job, Jobs, KnownFiles, LedgerChoice,
@@ -48,4 +49,5 @@ pub use summary::{
 };
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};
 pub use tuning::{Guards, ReplicaLag, Tune, TuneScope, Tuned, TuningPlan, UnloggedTable};
+pub use units::show_count;
 pub use verify::{Verified, Verify};

@@ -9,8 +9,8 @@ use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
-    Eol, Event, FilePlan, IfDone, IndexesPlan, Jobs, KnownFiles, LedgerChoice, Listener, NewTable, Plan,
-    Result, TablePlan,
+    Eol, FilePlan, IfDone, IndexesPlan, Jobs, KnownFiles, LedgerChoice, NewTable, Plan, Result, Silent,
+    TablePlan,
 };
 use howdah_engine::plan::History;
 use howdah_engine::{Context, Planned, Sources, Stop, spelling};
@@ -23,12 +23,6 @@ const FILES_LISTED: usize = 50;
 
 /// Characters shown of a value.
 const CELL_CHARACTERS: usize = 40;
-
-struct Nobody;
-
-impl Listener for Nobody {
-    fn on_event(&self, _event: &Event) {}
-}
 
 /// Plans and prints the plan.
 ///
@@ -46,7 +40,7 @@ pub async fn plan(
     let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
     let server = connection.display();
     let context =
-        Context { sources: Sources::new()?, connection, listener: Arc::new(Nobody), stop: stop.clone() };
+        Context { sources: Sources::new()?, connection, listener: Arc::new(Silent), stop: stop.clone() };
     let planned = howdah_engine::plan(&context, job).await?;
     if printer.json() {
         printer.out(&json(&planned.plan));

@@ -2,8 +2,7 @@
 
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{
-    Error, ErrorKind, Event, Format, IndexesChoice, Job, Jobs, LedgerChoice, Listener, Plan, SourceSpec,
-    Summary,
+    Error, ErrorKind, Format, IndexesChoice, Job, Jobs, LedgerChoice, Plan, Silent, SourceSpec, Summary,
 };
 use howdah_engine::{Connection, Context, Sources, Stop};
 use howdah_testkit::{Database, Server};
@@ -17,12 +16,6 @@ use tokio::runtime::Runtime;
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 pub(crate) const MIB: u64 = 1 << 20;
-
-struct Silent;
-
-impl Listener for Silent {
-    fn on_event(&self, _: &Event) {}
-}
 
 /// What loads need, made once for many of them.
 pub(crate) struct Loader {

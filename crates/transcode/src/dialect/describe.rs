@@ -1,7 +1,7 @@
 //! What was found, in words: one line for the load, several for the plan.
 
 use super::{Finding, Unsure};
-use howdah_model::{Dialect, Eol, Escape};
+use howdah_model::{Dialect, Eol, Escape, show_count};
 
 impl Finding {
     /// The one line that is printed, for example
@@ -20,12 +20,12 @@ impl Finding {
         if self.preamble_records > 0 {
             let lines = if self.preamble_records == 1 { "line" } else { "lines" };
             if let Some(last) = parts.last_mut() {
-                last.push_str(&format!(" after {} title {lines}", grouped(self.preamble_records)));
+                last.push_str(&format!(" after {} title {lines}", show_count(self.preamble_records)));
             }
         }
         if self.footer_records > 0 {
             let records = if self.footer_records == 1 { "record" } else { "records" };
-            parts.push(format!("without the last {} {records}", grouped(self.footer_records)));
+            parts.push(format!("without the last {} {records}", show_count(self.footer_records)));
         }
         if self.second_table.is_some() {
             parts.push("the first of several tables".to_owned());
@@ -90,19 +90,6 @@ fn visible(text: &str) -> String {
         }
     }
     out.push('\'');
-    out
-}
-
-/// `1,234,567`
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
     out
 }
 

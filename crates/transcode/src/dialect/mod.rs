@@ -37,10 +37,9 @@ pub use encoding::Encoding;
 pub use escapes::copy_escape;
 pub use table_end::{TABLE_END_BYTES, TableEnd};
 
-use describe::grouped;
 use eol::Endings;
 use header::Nameless;
-use howdah_model::{Dialect, Eol, Escape, Result};
+use howdah_model::{Dialect, Eol, Escape, Result, show_count};
 use long_fields::{LongFields, Proof};
 use nulls::Spellings;
 use regions::{Cut, Regions};
@@ -337,8 +336,8 @@ impl Finding {
             let (regular, records) = (best.score.regular as u64, best.score.records as u64);
             self.evidence.push(format!(
                 "{} of {} records in the sample have {} fields; {} of the columns hold numbers, days or the like",
-                grouped(regular),
-                grouped(records),
+                show_count(regular),
+                show_count(records),
                 best.score.width,
                 best.score.typed_columns
             ));
@@ -384,7 +383,7 @@ impl Finding {
         });
         self.has_open_field = fields.is_open;
         if fields.is_unsure && given.quote.is_none() {
-            let bytes = grouped(windows.head.text.len() as u64);
+            let bytes = show_count(windows.head.text.len() as u64);
             let what = format!("a quote opens a field that does not end within {bytes} bytes, or none");
             self.unsure.push(Unsure { what, option: "--quote" });
         }
@@ -586,7 +585,7 @@ fn second_table(byte: u64) -> String {
 }
 
 fn lines(count: usize) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{} lines", grouped(count as u64)) }
+    if count == 1 { "1 line".to_owned() } else { format!("{} lines", show_count(count as u64)) }
 }
 
 /// The first line that spreadsheets write and read: `sep=;`.
