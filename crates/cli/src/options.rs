@@ -319,7 +319,7 @@ pub enum TuneName {
     Server,
 }
 
-/// What a run of a job is that has finished.
+/// How a run ends whose job has finished already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum IfDoneName {
     /// An error
@@ -476,8 +476,8 @@ pub struct RunOptions {
     /// more; for --mode append [default: refuse]
     #[arg(long, value_enum)]
     pub known: Option<KnownName>,
-    /// What a run of a job is that has finished: an error, or as good as the run that has finished it, for who has lost its answer;
-    /// `ok` needs --job-id for a pipe or a URL without a version [default: fail]
+    /// How a run ends whose job has finished already: with an error, or well, with the account of the run that finished it, for a
+    /// caller that has lost its answer; `ok` needs --job-id for a pipe or a URL without a version [default: fail]
     #[arg(long, value_enum)]
     pub if_done: Option<IfDoneName>,
     /// How long failures that may pass are tried again [default: 10min]

@@ -56,7 +56,7 @@ pub(crate) async fn begin(
         let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
         let begun = in_turn((connection, session), ledger, plan, (asks, is_patient), tried).await;
         if asks && !matches!(begun, Ok(Some(_))) {
-            // Whoever gives way is not to be met by the next one. Of what has failed the first counts.
+            // It gives way: the next one must not find it at work. Of two errors the first is told.
             let left = ledger.cease_to_hold_job(session, &plan.job_id).await;
             begun.as_ref().map_or(Ok(()), |_| left)?;
         }

@@ -97,7 +97,7 @@ async fn read_all(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     let is_read = |(no, _): &(usize, Opened)| run.plan.files[*no].version.is_none();
     let feeders = feed::start(run, opened.into_iter().enumerate().filter(is_read), &queue)?;
     drop(queue);
-    // There are none, and there is an end.
+    // Chunks are compared where they are made: none comes out, and the queue closes behind the last.
     let reading = async {
         while chunks.recv().await.is_some() {}
         Ok(())
@@ -108,7 +108,7 @@ async fn read_all(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     stopped.and(run.halt.result())
 }
 
-/// None of the chunks that the job has stored of these files has failed to come.
+/// Every chunk that the job has stored of these files has come again.
 fn expect_all(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
     for (no, file) in (0..).zip(&run.plan.files).filter(|(_, file)| file.version.is_none()) {
         let came = run.tally.file(no).chunks.load(Relaxed);
@@ -128,7 +128,7 @@ fn expect_all(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
 /// The job has finished without this chunk.
 pub(crate) fn beyond_the_end(origin: &Origin) -> Error {
     let message = format!(
-        "the job has finished without chunk {}, expected the end of what it has stored, got {} more records",
+        "the source goes on behind what the finished job has stored: expected its end before chunk {}, got {} more records",
         origin.chunk_no, origin.records
     );
     let place =

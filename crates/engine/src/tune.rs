@@ -360,22 +360,19 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
                 back.push(format!("{thing} {value}"));
             }
             GivenUp::HeldByAnother => {
-                context.tell(format!("{thing} stays as it is for another load, which puts it back"));
+                context.tell(format!("{thing} is not put back yet: another load uses it, and puts it back when it ends"));
             }
-            GivenUp::SetByAnother => context.warn(format!("{thing} is not put back: somebody has set it to something else meanwhile"),
-            ),
+            GivenUp::SetByAnother => context.warn(format!("{thing} is not put back: somebody has set it to something else meanwhile")),
             GivenUp::TableNew => context.warn(format!(
-                    "{thing} is not put back: the table is gone, and a new one of its name has it = {}; if it has got that from the \
-                     old one, {}",
-                    held.during,
-                    reset_sql(held)
-                ),
-            ),
+                "{thing} is not put back: the table is gone, and a new one of that name is set to {} as well; if that was copied \
+                 from the old one, {}",
+                held.during,
+                reset_sql(held)
+            )),
             GivenUp::OfAnotherServer => context.warn(format!(
-                    "{thing} stays as it is: it was set in another database, from which the ledger has come, and howdah restore puts it \
-                     back there"
-                ),
-            ),
+                "{thing} stays as it is: it was set in another database, from which the ledger has come, and howdah restore puts it \
+                 back there"
+            )),
             // An error has told it.
             GivenUp::TableAnother => {}
             GivenUp::TableGone | GivenUp::WasThere | GivenUp::ByAnother => {}

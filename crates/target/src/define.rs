@@ -256,7 +256,12 @@ pub async fn type_name(session: &Session, written: &str) -> Result<String> {
         inside.len() <= 20
             && inside.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-'))
     };
-    let unknown = || Error::new(ErrorKind::Usage, format!("--types: {written:?} is no type of this server"));
+    let unknown = || {
+        Error::new(
+            ErrorKind::Usage,
+            format!("--types: expected a type that this server has, got {written:?}"),
+        )
+    };
     if modifiers.is_some_and(|inside| !sane(inside)) {
         return Err(unknown());
     }

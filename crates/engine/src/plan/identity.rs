@@ -264,7 +264,7 @@ impl Identity {
         // is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
         let done = last.status == JobStatus::Done;
-        // Who asks for the answer that an earlier run has lost, or goes on by the job's name, has it loaded no more.
+        // `--if-done ok` and `howdah resume` are about the job that has finished: neither loads its files once more.
         let once_more = job.known == KnownFiles::Load && job.resumes.is_none() && job.if_done == IfDone::Fail;
         let again =
             done && (self.may_be_new || once_more) || job.force && is_over(session, &ledger, &last).await?;

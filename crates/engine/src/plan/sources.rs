@@ -118,7 +118,7 @@ pub(super) fn cut_off(files: &[FilePlan]) -> Option<String> {
         others => format!(" and {others} other files have"),
     };
     Some(format!(
-        "{first}{have} not one byte, where even nothing comes to some when it is compressed: was it written to its end?"
+        "{first}{have} 0 bytes, expected a compressed file, which is never empty: was it written to its end?"
     ))
 }
 

@@ -116,7 +116,8 @@ impl Handed {
     }
 
     fn tell_late(&self, run: &Run) {
-        let why = format!("no answer within {} s, as of a pooler whose pool is full", LATE_AFTER.as_secs());
+        let why =
+            format!("no answer within {} s, as where the pool of a pooler is full", LATE_AFTER.as_secs());
         match self.refuse(Refusal::NoAnswer) {
             true => run.warn(Refusal::NoAnswer.warning(&why)),
             false => run.tell(format!("waiting for a session: {why}; {OF_A_POOL}")),
@@ -293,7 +294,7 @@ impl Refusal {
 }
 
 /// What a pool is to have room for.
-const OF_A_POOL: &str = "a load takes --jobs + 2 sessions of a pool";
+const OF_A_POOL: &str = "a pool needs room for --jobs + 2 sessions of a load";
 
 /// A worker that waits, until this is dropped.
 struct Waiting<'a>(&'a Handed);

@@ -267,8 +267,8 @@ impl Footer<'_, '_> {
         text.split_whitespace().count() > 1 && NOTES.iter().any(|note| starts_with_word(&text, note))
     }
 
-    /// A full record that fits the columns, where none of its numbers is the sum or the mean of its column: of somebody called
-    /// Total. Where not all of the table was seen nobody knows, nor where the numbers can be read in two ways.
+    /// A record of somebody called Total, and no total: it is full, fits the columns, and none of its numbers is the sum or the mean
+    /// of its column. False where that cannot be told: part of the table was not seen, or the numbers can be read in two ways.
     fn is_record_of_no_sum(&mut self, no: usize, from: usize) -> bool {
         let (line, width, classes) = (self.lines.lines[no], self.profile.width(), self.profile.classes());
         let against = agreement(self.lines.kinds(no), &classes).1;

@@ -47,8 +47,8 @@ fn a_load_gets_on_with_the_sessions_that_a_small_pool_has() {
         // An answer is waited for that long.
         assert!(began.elapsed() < Duration::from_secs(55), "{room} {jobs} {pause:?}: {told}");
         assert!(!told.contains("()"), "{told}");
-        let warned = "warning: the server opens no further session: no answer within 5 s, as of a pooler whose pool is full; \
-                      the load goes on with those that are open; a load takes --jobs + 2 sessions of a pool";
+        let warned = "warning: the server opens no further session: no answer within 5 s, as where the pool of a pooler is full; \
+                      the load goes on with those that are open; a pool needs room for --jobs + 2 sessions of a load";
         assert_eq!(told.matches(warned).count(), usize::from(pause.is_some()), "{room} {jobs}: {told}");
         scene.assert_exact(&format!("{room} {jobs}"));
     }

@@ -308,7 +308,7 @@ fn a_table_that_another_ledger_has_changed_is_not_replaced_and_its_options_are_n
         let left = restore.run(PATIENCE).expect_code(0).stderr;
         assert!(left.contains("autovacuum_enabled of public.t is not put back: the table is gone"), "{left}");
         let reset = "ALTER TABLE \"public\".\"t\" RESET (autovacuum_enabled)";
-        assert!(left.contains(&format!("if it has got that from the old one, {reset}")), "{left}");
+        assert!(left.contains(&format!("if that was copied from the old one, {reset}")), "{left}");
         // It is told once: the new table may be meant to be so.
         assert_eq!(database.value(held), "0", "PostgreSQL {major}");
         let kept = "SELECT reloptions::text FROM pg_class WHERE relname = 't'";
@@ -331,7 +331,10 @@ fn of_two_loads_the_last_puts_back() {
         let mut long = load(&database, &source, "table").spawn();
         assert!(wait_for(&database, &mut long, HELD, 2));
         let told = load(&database, &other, "table").run(PATIENCE).expect_code(0).stderr;
-        assert!(told.contains("autovacuum_enabled of public.t stays as it is for another load"), "{told}");
+        assert!(
+            told.contains("autovacuum_enabled of public.t is not put back yet: another load uses it"),
+            "{told}"
+        );
         assert!(long.is_running(), "{told}");
         assert_eq!(database.value(KEPT_FROM), "2", "PostgreSQL {major}");
         database.sql("DELETE FROM gate");
