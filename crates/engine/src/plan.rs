@@ -12,7 +12,6 @@ mod dated;
 mod doubtful_headers;
 mod earlier;
 mod evolve;
-mod faster;
 mod finding;
 mod freeze;
 mod head;
@@ -31,6 +30,7 @@ mod published;
 mod read_values;
 pub(crate) mod routing;
 mod scan;
+mod sent_form;
 mod siblings;
 mod sources;
 mod tables;
@@ -43,9 +43,9 @@ mod verify;
 mod whole;
 
 pub use columns::field_targets;
-pub(crate) use faster::chunk_format;
 pub use identity::work_key;
 pub(crate) use indexes::{ToCome, decide as decide_indexes};
+pub(crate) use sent_form::chunk_format;
 pub(crate) use triggers::way as way_of_triggers;
 
 use crate::budget::{Extent, Layout};
@@ -272,7 +272,7 @@ async fn place(
     let (mut tables, placed) = planning.await?;
     progress.steps.store(3, Relaxed);
     let placed = in_order(placed, &tables);
-    faster::choose(context, session, job, &mut tables, &placed).await?;
+    sent_form::choose(context, session, job, &mut tables, &placed).await?;
     toast::choose(context, session, job, &mut tables, &placed).await?;
     plan.files = placed
         .iter()
@@ -432,11 +432,11 @@ async fn room_for_load(session: &Session) -> Result<()> {
 
 /// Cuts up the memory, and with it the files, as an earlier run of the job has done.
 fn lay_out(plan: &mut Plan, settled: &Settled, extent: Extent) -> Result<Layout> {
-    let scratch = faster::scratch(&plan.tables);
+    let scratch = sent_form::scratch(&plan.tables);
     let is_cut = settled.history.has_rows() || matches!(settled.history, History::Done { .. });
     let extent = Extent { is_cut, ..extent };
     let layout = Layout::new(plan.job.memory_bytes, plan.job.jobs, settled.chunk_bytes, extent, scratch)?;
-    faster::settle(&mut plan.tables, &layout);
+    sent_form::settle(&mut plan.tables, &layout);
     plan.record_bytes_max = layout.record_bytes_max;
     plan.chunk_bytes = layout.chunk_bytes;
     plan.taper = if settled.chunk_bytes.is_some() { settled.taper } else { layout.taper };

@@ -2,8 +2,8 @@
 //!
 //! What that saves, and how values are taken: `howdah_target::numbers`.
 
-use super::faster::chunk_format;
 use super::indexes::RowsToCome;
+use super::sent_form::chunk_format;
 use crate::Context;
 use crate::budget::Layout;
 use howdah_model::arrival::PlaceColumn;

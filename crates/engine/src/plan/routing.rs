@@ -6,7 +6,7 @@
 //! near server only. What the client cannot tell with certainty, the server does: see
 //! `howdah_transcode::route`.
 
-use super::faster::chunk_format;
+use super::sent_form::chunk_format;
 use crate::Context;
 use crate::budget::Layout;
 use howdah_model::plan::{Encode, IndexesPlan, TablePlan};
