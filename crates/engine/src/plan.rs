@@ -18,7 +18,7 @@ mod head;
 mod identity;
 mod index_cost;
 mod indexes;
-mod known;
+mod known_types;
 mod loaded;
 mod nameless;
 mod new_table;
@@ -483,7 +483,7 @@ async fn around_rows(
     plan.tuning = tune::choose(context, session, plan).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;
-    known::choose(context, session, job, &mut plan.tables).await?;
+    known_types::choose(context, session, job, &mut plan.tables).await?;
     policies::choose(context, session, plan).await?;
     published::choose(context, session, plan).await?;
     freeze::choose(context, session, plan).await?;

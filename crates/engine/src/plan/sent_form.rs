@@ -5,7 +5,7 @@
 
 use super::cost;
 use super::head::Head;
-use super::known::read_types;
+use super::known_types::read_types;
 use super::tables::UNTOUCHED;
 use super::{numbering, routing};
 use crate::Context;
