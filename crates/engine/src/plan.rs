@@ -8,7 +8,6 @@
 pub(crate) mod arrival;
 pub(crate) mod columns;
 mod cost;
-mod dated;
 mod doubtful_headers;
 mod earlier;
 mod evolve;
@@ -21,6 +20,7 @@ mod indexes;
 mod known_types;
 mod loaded;
 mod nameless;
+mod new_partitions;
 mod new_table;
 mod null_words;
 mod numbering;
@@ -91,7 +91,7 @@ pub struct Planned {
     /// Columns of new tables whose types were chosen from a sample.
     pub open: Vec<Open>,
     /// Tables that get partitions for rows that have none.
-    pub(crate) dated: Vec<dated::Dated>,
+    pub(crate) dated: Vec<new_partitions::Dated>,
     /// For each file the first records as they would be stored, for people to look at; `None` is NULL.
     pub previews: Vec<Vec<Vec<Option<String>>>>,
     /// The files, opened; the head of a pipe is kept here, since it cannot be read twice.
@@ -471,7 +471,7 @@ async fn around_rows(
     session: &Session,
     plan: &mut Plan,
     (rows_to_come, begun, to_load): (&indexes::RowsToCome, bool, bool),
-) -> Result<Vec<dated::Dated>> {
+) -> Result<Vec<new_partitions::Dated>> {
     if !settle::is_due_when_empty(&plan.job, begun) {
         settle::make_whole(context, session, plan, to_load).await?;
     }
@@ -488,7 +488,7 @@ async fn around_rows(
     published::choose(context, session, plan).await?;
     freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
-    dated::read(context, session, &plan.job, &mut plan.tables).await
+    new_partitions::read(context, session, &plan.job, &mut plan.tables).await
 }
 
 /// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large. Files of
