@@ -38,7 +38,7 @@ mod toast;
 mod triggers;
 mod tune;
 mod tune_server;
-mod unmet;
+mod unused_options;
 mod verify;
 mod whole;
 
@@ -240,7 +240,7 @@ async fn plan_all(
         (&rows_to_come, settled.history.has_rows(), to_load),
     ))
     .await?;
-    unmet::warn(context, &session, &mut plan, &placed).await?;
+    unused_options::warn(context, &session, &mut plan, &placed).await?;
     plan.warnings.extend(sources::cut_off(&plan.files));
     plan.warnings.extend(came.into_iter().chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan.files, &placed);
