@@ -3,8 +3,8 @@
 //! A chunk stays in memory until its receipt. If its transaction fails for a reason that may pass, it is
 //! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
 
+mod full_disk;
 mod handed;
-mod room;
 
 use crate::attend::Asking;
 use crate::begin;
@@ -18,13 +18,13 @@ use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::triggers;
 use crate::watch::Slot;
+use full_disk::Fullness;
 use handed::Handed;
 use howdah_model::arrival::place_of;
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Reject, Result, Stage, Tune};
 use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
-use room::Fullness;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -325,7 +325,7 @@ impl<'a> Worker<'a> {
             if !run.halt.wants(origin.file_no, origin.chunk_no) {
                 return Err(unwanted());
             }
-            if room::is_full(&error) {
+            if full_disk::is_full(&error) {
                 had_no_room = true;
                 let is_unwanted = run.halt.until_unwanted(origin.file_no, origin.chunk_no);
                 unless(is_unwanted, shared.fullness.wait(run, table_no, error)).await?;
