@@ -63,7 +63,7 @@ use howdah_model::{
     Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan, ValueSettings,
 };
 use howdah_target::ledger::Ledger;
-use howdah_target::session::{Session, encoding, room};
+use howdah_target::session::{Session, connection_limit, encoding};
 use identity::{Identity, Settled, Version};
 use loaded::Choice;
 pub use loaded::in_tables;
@@ -420,7 +420,7 @@ const SESSIONS_MIN: i32 = 2;
 
 /// Nobody need wait for a session that can never come.
 async fn room_for_load(session: &Session) -> Result<()> {
-    let limit = room::connection_limit(session).await?;
+    let limit = connection_limit::read(session).await?;
     let Some(limit) = limit.filter(|limit| limit.sessions_max < SESSIONS_MIN) else { return Ok(()) };
     let (owner, sessions_max) = (limit.owner, limit.sessions_max);
     let message = format!(

@@ -26,7 +26,7 @@ const LIMITS_SQL: &str = "\
 ///
 /// # Errors
 /// Those of the session.
-pub async fn connection_limit(session: &Session) -> Result<Option<ConnectionLimit>> {
+pub async fn read(session: &Session) -> Result<Option<ConnectionLimit>> {
     let rows = session.client().query_typed(LIMITS_SQL, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "asking how many sessions there may be"))?;
     Ok(rows.first().map(|row| ConnectionLimit { owner: row.get(0), sessions_max: row.get(1) }))
