@@ -4,7 +4,6 @@
 
 mod account;
 mod at_work;
-mod before;
 mod check;
 mod claim;
 mod emptied;
@@ -17,6 +16,7 @@ mod origin;
 mod others;
 mod proof;
 mod reject;
+mod rivals;
 mod schema;
 mod step;
 mod tuned;
@@ -24,7 +24,6 @@ mod undo;
 mod verify;
 
 pub use account::FileAccount;
-pub use before::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
 pub use check::RejectKind;
 pub(crate) use claim::BEGUN_SQL;
 pub use emptied::Volatile;
@@ -36,6 +35,7 @@ pub use origin::Origin;
 pub use proof::Loading;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};
+pub use rivals::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
 pub use schema::Age;
 pub use step::Step;
 pub use tuned::{Before, Held, Thing};
