@@ -78,6 +78,6 @@ pub mod truncate;
 
 mod error;
 mod locks;
-mod named;
+mod same_table;
 pub mod sql;
 mod tree;

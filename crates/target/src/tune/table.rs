@@ -7,7 +7,7 @@ use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Before, Held, IDLE_IN_TURN_MS, Ledger, Origin, Thing};
-use crate::named;
+use crate::same_table;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
 use crate::tree::BY_NAME_SQL;
@@ -169,7 +169,7 @@ async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Stor
         let set: Vec<String> =
             to_change.iter().map(|parameter| format!("{} = {DURING}", spelled(&parameter.name))).collect();
         run(session, &alter(&storage.relation, &format!("SET ({})", set.join(", ")))).await?;
-        if !named::is_so(session, storage.oid, &storage.relation).await? {
+        if !same_table::is_so(session, storage.oid, &storage.relation).await? {
             run(session, "ROLLBACK").await?;
             return Ok(false);
         }
@@ -185,7 +185,7 @@ async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Stor
 /// Server with 55P03 when a table was not free, in two seconds if it is the only one, which may pass; those of ledger and session.
 pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
     let mut done = give_up_or_roll_back(session, ledger, held).await;
-    if done.as_ref().is_err_and(|error| error.sqlstate() == Some(named::ANOTHER_SQLSTATE)) {
+    if done.as_ref().is_err_and(|error| error.sqlstate() == Some(same_table::ANOTHER_SQLSTATE)) {
         // It was renamed while it was waited for: by its OID it is found again.
         done = give_up_or_roll_back(session, ledger, held).await;
     }
@@ -220,7 +220,7 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
                         let now = storage.value(&held.thing.name);
                         let found = verdict(now, held.before.value.as_deref(), &held.during);
                         found.unwrap_or_else(|| {
-                            let expect = named::expect_sql(storage.oid, &storage.relation);
+                            let expect = same_table::expect_sql(storage.oid, &storage.relation);
                             sql += &format!("{}; {expect}; ", put_back_sql(storage, held));
                             GivenUp::PutBack
                         })

@@ -11,7 +11,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, Origin, Undo, UndoKind};
 use crate::locks;
-use crate::named;
+use crate::same_table;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
@@ -77,7 +77,9 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
         Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Err(granted(session, error, &entry.change).await),
         Some(sqlstate::CONFIGURATION_LIMIT_EXCEEDED) => Err(lifted(session, error).await),
         // The name came to another table while this one was waited for.
-        Some(named::ANOTHER_SQLSTATE) => Err(find_table(session, &entry.change).await.err().unwrap_or(error)),
+        Some(same_table::ANOTHER_SQLSTATE) => {
+            Err(find_table(session, &entry.change).await.err().unwrap_or(error))
+        }
         _ => locks::named(session, &entry.change.relation, Err(error)).await,
     }
 }
@@ -177,7 +179,7 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
         };
         statements.extend(build.settings(workers));
     }
-    let expect = named::expect_sql(change.table_oid, &change.relation);
+    let expect = same_table::expect_sql(change.table_oid, &change.relation);
     match change.kind {
         // Behind this there is no such table any more.
         UndoKind::Staging => {
