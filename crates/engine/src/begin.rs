@@ -22,7 +22,7 @@ const HELD_WITHIN: Duration = Duration::from_secs(10);
 const HELD_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What was found on the way.
-pub(crate) struct Noted {
+pub(crate) struct Found {
     /// Rows of its files that a job which did not end has stored.
     pub(crate) in_part: Option<StoredInPart>,
     /// Something was left of a job of its name, which was deleted.
@@ -47,7 +47,7 @@ pub(crate) async fn begin(
     ledger: &Ledger,
     plan: &Plan,
     tried: &Tried,
-) -> Result<Noted> {
+) -> Result<Found> {
     let (asks, began) = (asks(&plan.job), Instant::now());
     loop {
         if !hold_soon(session, ledger, (&plan.job_id, asks)).await? {
@@ -92,7 +92,7 @@ async fn in_turn(
     plan: &Plan,
     (asks, is_patient): (bool, bool),
     tried: &Tried,
-) -> Result<Option<Noted>> {
+) -> Result<Option<Found>> {
     let own = own(session, ledger, plan).await?;
     if asks {
         let rivals = rivals(session, ledger, (plan, &own)).await?;
@@ -109,7 +109,7 @@ async fn in_turn(
         // Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
         expect_not_outdated(plan, rivals(session, ledger, (plan, &own)).await?, tried)?;
     }
-    Ok(Some(Noted { in_part, forgotten }))
+    Ok(Some(Found { in_part, forgotten }))
 }
 
 /// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is

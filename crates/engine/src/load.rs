@@ -224,7 +224,7 @@ async fn open_ledger(
     if reads_rejects {
         ledger.expect_readable_records(session).await?;
     }
-    let begin::Noted { in_part, forgotten } =
+    let begin::Found { in_part, forgotten } =
         begin::begin((&context.connection, session), ledger, plan, tried).await?;
     make_tables(session, Some(ledger), plan).await?;
     if !lacks {
