@@ -4,7 +4,7 @@ use crate::errors::{Failure, report_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
 use howdah_cli::commands::check::only_checked;
-use howdah_cli::refused::Refused;
+use howdah_cli::rejected::Rejected;
 use howdah_engine::{Absent, Context, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,7 +38,7 @@ pub(crate) fn check<'py>(
         on_event,
         move |listener, stop| async move {
             let reject_file = settings.reject_file.clone();
-            let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
+            let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
             let context = Context { sources: Sources::new()?, connection, listener, stop };
             let planned = howdah_engine::plan(&context, only_checked(job)).await?;
             let checked = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;

@@ -3,7 +3,7 @@
 use crate::errors::{Failure, summary_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
-use howdah_cli::refused::{Refused, as_warning};
+use howdah_cli::rejected::{Rejected, as_warning};
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Error, Event, Job, Listener, Summary};
 use howdah_engine::{Absent, Connection, Context, Sources, Stop};
@@ -39,8 +39,8 @@ pub(crate) fn load<'py>(
         py,
         on_event,
         move |listener, stop| async move {
-            let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
-            load_job(job, connection, &refused, (listener, stop), |error| error).await
+            let (job, rejected) = stop.guard(Rejected::prepare(settings, &connection)).await?;
+            load_job(job, connection, &rejected, (listener, stop), |error| error).await
         },
         too_late,
     )?;
@@ -56,14 +56,14 @@ pub(crate) fn too_late(summary: Summary) -> Failure {
 pub(crate) async fn load_job(
     job: Job,
     connection: Connection,
-    refused: &Refused,
+    rejected: &Rejected,
     (listener, stop): (Arc<dyn Listener>, Stop),
     advise: impl Fn(Error) -> Error,
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
-    let prepare = |planned| refused.planned(planned);
+    let prepare = |planned| rejected.planned(planned);
     let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise)?;
-    let after = refused.after(&context, &outcome).await.err();
+    let after = rejected.after(&context, &outcome).await.err();
     let Outcome { mut summary, error, .. } = outcome;
     // One exception can be raised, and the load's own reason counts more.
     if let (Some(_), Some(after)) = (&error, &after) {

@@ -2,7 +2,7 @@
 
 use crate::options::LoadArguments;
 use crate::{connection, json, run};
-use howdah_cli::refused::Refused;
+use howdah_cli::rejected::Rejected;
 use howdah_engine::{Absent, Context, Sources};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -31,7 +31,7 @@ pub(crate) fn plan<'py>(
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
     let connection = connection::of(py, &settings, Absent::Refused, None)?;
     let plan = run::run(py, None, move |listener, stop| async move {
-        let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
+        let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)
     })?;

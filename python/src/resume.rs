@@ -4,7 +4,7 @@ use crate::errors::summary_object;
 use crate::load::{load_job, too_late};
 use crate::options::rerun;
 use crate::{connection, run};
-use howdah_cli::refused::Refused;
+use howdah_cli::rejected::Rejected;
 use howdah_cli::rerun::{adds_rows, followable};
 use howdah_engine::{Absent, history};
 use pyo3::prelude::*;
@@ -35,7 +35,7 @@ pub(crate) fn resume<'py>(
             rerun.apply(&mut job)?;
             let adds_rows = adds_rows(&job);
             let advise = |error| followable(error, adds_rows);
-            load_job(job, connection, &Refused::default(), (listener, stop), advise).await
+            load_job(job, connection, &Rejected::default(), (listener, stop), advise).await
         },
         too_late,
     )?;

@@ -18,7 +18,7 @@ pub mod options;
 pub mod printer;
 pub mod progress;
 mod prompt;
-pub mod refused;
+pub mod rejected;
 pub mod rerun;
 pub mod settings;
 pub mod shaping;

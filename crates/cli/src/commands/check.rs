@@ -5,7 +5,7 @@ use crate::bad_records::{OnErrorName, Purpose};
 use crate::options::{IndexesName, LoadOptions, TriggersName};
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::refused::Refused;
+use crate::rejected::Rejected;
 use crate::units::show_count;
 use crate::{Exit, checked};
 use howdah_engine::model::{
@@ -33,7 +33,7 @@ pub async fn check(
     let reject_file = settings.reject_file.clone();
     let connection =
         stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
-    let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
+    let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
     let progress = Arc::new(Progress::new(printer.clone())?);
     let telling = progress.telling();
     let context =

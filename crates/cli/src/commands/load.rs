@@ -3,7 +3,7 @@
 use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::progress::Progress;
-use crate::refused::{Refused, as_warning};
+use crate::rejected::{Rejected, as_warning};
 use crate::units::show_count;
 use crate::{Exit, account};
 use howdah_engine::model::{Error, ErrorReport, Job, Result, Summary};
@@ -24,8 +24,8 @@ pub async fn load(
 ) -> Result<Exit> {
     let settings = super::resolve(options, printer)?;
     let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
-    let (job, refused) = stop.guard(Refused::prepare(settings, &connection)).await?;
-    run(job, connection, (printer, stop), &refused, |error| error).await
+    let (job, rejected) = stop.guard(Rejected::prepare(settings, &connection)).await?;
+    run(job, connection, (printer, stop), &rejected, |error| error).await
 }
 
 /// Loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.
@@ -33,17 +33,17 @@ pub(super) async fn run(
     job: Job,
     connection: Connection,
     (printer, stop): (&Printer, &Stop),
-    refused: &Refused,
+    rejected: &Rejected,
     advise: impl Fn(Error) -> Error,
 ) -> Result<Exit> {
     let progress = Arc::new(Progress::new(printer.clone())?);
     let telling = progress.telling();
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
-    let prepare = |planned| refused.planned(planned);
+    let prepare = |planned| rejected.planned(planned);
     let mut outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise)?;
     drop(telling);
-    let after = refused.after(&context, &outcome).await;
+    let after = rejected.after(&context, &outcome).await;
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {
         printer.say(&format!("rejected records: {} in {}", show_count(*records), path.display()));
     }

@@ -4,7 +4,7 @@ use super::load::json;
 use crate::Exit;
 use crate::options::LoadOptions;
 use crate::printer::{Printer, line};
-use crate::refused::Refused;
+use crate::rejected::Rejected;
 use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
@@ -37,7 +37,7 @@ pub async fn plan(
     let settings = super::resolve(options, printer)?;
     let connection =
         stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
-    let (job, _) = stop.guard(Refused::prepare(settings, &connection)).await?;
+    let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
     let server = connection.display();
     let context =
         Context { sources: Sources::new()?, connection, listener: Arc::new(Silent), stop: stop.clone() };

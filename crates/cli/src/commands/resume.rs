@@ -4,7 +4,7 @@ use crate::Exit;
 use crate::access::Access;
 use crate::options::ResumeOptions;
 use crate::printer::Printer;
-use crate::refused::Refused;
+use crate::rejected::Rejected;
 use crate::rerun::{adds_rows, followable};
 use crate::settings::ledger_schema;
 use howdah_engine::model::Result;
@@ -29,5 +29,5 @@ pub async fn resume(
     options.run.apply(&mut job)?;
     let adds_rows = adds_rows(&job);
     let advise = |error| followable(error, adds_rows);
-    super::load::run(job, connection, (printer, stop), &Refused::default(), advise).await
+    super::load::run(job, connection, (printer, stop), &Rejected::default(), advise).await
 }

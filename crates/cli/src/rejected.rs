@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 
 /// What is to be done about rejected records when a load has ended.
 #[derive(Debug, Default)]
-pub struct Refused {
+pub struct Rejected {
     /// The ledger that keeps them.
     schema: String,
     /// Where this load's are written.
     file: Option<PathBuf>,
 }
 
-impl Refused {
+impl Rejected {
     /// The job that the settings ask for, and what follows it.
     ///
     /// # Errors
     /// Those of the ledger; `Usage` for rejected records of a job that it does not have.
-    pub async fn prepare(settings: Settings, connection: &Connection) -> Result<(Job, Refused)> {
+    pub async fn prepare(settings: Settings, connection: &Connection) -> Result<(Job, Rejected)> {
         let Settings { job, reject_file: file, rejects, .. } = settings;
         file.as_deref().map_or(Ok(()), |path| check_place(path, &job.sources))?;
-        let LedgerChoice::Schema(schema) = job.ledger.clone() else { return Ok((job, Refused::default())) };
+        let LedgerChoice::Schema(schema) = job.ledger.clone() else { return Ok((job, Rejected::default())) };
         let job = match rejects {
             None => job,
             Some(id) => {
@@ -32,7 +32,7 @@ impl Refused {
                 rejected::reload(connection, &schema, &row, job).await?
             }
         };
-        Ok((job, Refused { schema, file }))
+        Ok((job, Rejected { schema, file }))
     }
 
     /// The plan of a load with this, which a failed load may have to write at once.
