@@ -7,7 +7,7 @@ use crate::copy::judge::judge;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::locks::named;
-use crate::session::Session;
+use crate::session::{Session, toast};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, NewColumn, NewTable, Relation, Result, sqlstate};
 use std::collections::BTreeSet;
@@ -70,7 +70,8 @@ pub async fn add_column(
 
 /// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most. Others may have changed a column
 /// since its type was read: `choose` is told the type that it has under the lock, and says what it is to become, if anything. Says
-/// which columns got another type, and of the others which they have.
+/// which columns got another type, and of the others which they have. A column of strings keeps its collation, by which keys compare
+/// them, and each keeps how it stores and compresses wide values.
 ///
 /// # Errors
 /// As [`add_column`].
@@ -104,27 +105,27 @@ async fn evolve_under_lock(
     ))
     .await?;
     let mut became = Vec::new();
-    let mut changed = Vec::new();
+    let add = |column: &&NewColumn| {
+        format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name)
+    };
+    let mut actions: Vec<String> = added.iter().map(add).collect();
     if !wider.is_empty() {
         run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+        let mut changed = Vec::new();
         for column in wider {
-            let has = type_of(session, &table, &column.name).await?;
+            let (has, collation) = type_of(session, &table, &column.name).await?;
             let chosen = choose(column, &has);
             let is_changed = chosen.is_some();
             let type_name = chosen.as_ref().map_or(has, |chosen| chosen.type_name.clone());
             became.push(Became { name: column.name.clone(), type_name, is_changed });
-            changed.extend(chosen);
+            if let Some(chosen) = chosen {
+                actions.push(widen_sql(&chosen, collation.as_deref()));
+                changed.push(chosen.name);
+            }
         }
+        let kept = toast::kept_as(session.client(), &table, &changed).await;
+        actions.extend(kept.map_err(|error| session_error(&error, "reading how columns keep values"))?);
     }
-    let add = |column: &&NewColumn| {
-        format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name)
-    };
-    let widen = |column: &Wider| {
-        let (name, type_name) = (quote_ident(&column.name), &column.type_name);
-        let text = column.text_sql.clone().unwrap_or_else(|| text_sql(&name));
-        format!("ALTER COLUMN {name} TYPE {type_name} USING ({text})::{type_name}")
-    };
-    let actions: Vec<String> = added.iter().map(add).chain(changed.iter().map(widen)).collect();
     if !actions.is_empty() {
         run(&format!("ALTER TABLE {table} {}", actions.join(", "))).await?;
     }
@@ -132,13 +133,35 @@ async fn evolve_under_lock(
     Ok(became)
 }
 
-/// The type that the column has now; empty, if there is no such column.
-async fn type_of(session: &Session, table: &str, column: &str) -> Result<String> {
-    const SQL: &str = "SELECT pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute \
-        WHERE attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND attname = $2 AND NOT attisdropped";
+/// ALTER TABLE gives a column the collation of its new type where it names none.
+fn widen_sql(column: &Wider, collation: Option<&str>) -> String {
+    let (name, type_name) = (quote_ident(&column.name), &column.type_name);
+    let text = column.text_sql.clone().unwrap_or_else(|| text_sql(&name));
+    let collation = collation.filter(|_| is_collated(type_name));
+    let collate = collation.map(|collation| format!(" COLLATE {collation}")).unwrap_or_default();
+    format!("ALTER COLUMN {name} TYPE {type_name}{collate} USING ({text})::{type_name}")
+}
+
+/// A column that gets this type keeps its collation: of all types that columns are given, this alone has one.
+pub(crate) fn is_collated(type_name: &str) -> bool {
+    type_name == "text"
+}
+
+/// The type that the column has now, and its collation, if it is another than the database's; no type, if there is no such column.
+pub(crate) async fn type_of(
+    session: &Session,
+    table: &str,
+    column: &str,
+) -> Result<(String, Option<String>)> {
+    const SQL: &str = "\
+        SELECT pg_catalog.format_type(a.atttypid, a.atttypmod), \
+               CASE WHEN c.collprovider <> 'd' THEN pg_catalog.format('%I.%I', n.nspname, c.collname) END \
+        FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation \
+        LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace \
+        WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = $2 AND NOT a.attisdropped";
     let asked = session.client().query_typed(SQL, &[(&table, Type::TEXT), (&column, Type::TEXT)]).await;
     let rows = asked.map_err(|error| session_error(&error, "reading the type of a column"))?;
-    Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
+    Ok(rows.first().map(|row| (row.get(0), row.get(1))).unwrap_or_default())
 }
 
 /// What has become of a column.

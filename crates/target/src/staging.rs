@@ -6,6 +6,7 @@
 
 use crate::arrival::borders;
 use crate::arrival::table::expect_same_types;
+use crate::define;
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
@@ -224,12 +225,10 @@ async fn is_as_planned(
 }
 
 /// How columns that the files fill and the table has keep wide values in this one: the table or its staging table. Columns that are
-/// to be made or changed will keep them as their types do.
+/// to be made will keep them as their types do, and those that are changed as before.
 async fn kept_as(session: &Session, plan: &TablePlan, relation: &Relation) -> Result<Vec<String>> {
-    let made = columns_to_be(plan);
-    let is_there = |name: &&String| made.iter().all(|column| column.name != **name);
-    let there: Vec<String> = plan.fields.iter().flatten().filter(is_there).cloned().collect();
-    let kept = toast::kept_as(session.client(), &quote_relation(relation), &there).await;
+    let filled: Vec<String> = plan.fields.iter().flatten().cloned().collect();
+    let kept = toast::kept_as(session.client(), &quote_relation(relation), &filled).await;
     kept.map_err(|error| session_error(&error, "reading how the table's columns keep values"))
 }
 
@@ -285,8 +284,12 @@ pub fn is_name_of_new_table(name: &str) -> bool {
 }
 
 async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<Vec<Column>> {
-    let made = columns_to_be(plan);
     let relation = quote_relation(&plan.table.relation);
+    let mut made = columns_to_be(plan);
+    for column in &mut made {
+        let (_, present) = define::type_of(session, &relation, &column.name).await?;
+        column.collation = present.filter(|_| define::is_collated(&column.type_name));
+    }
     let is_there = |name: &&String| made.iter().all(|column| column.name != **name);
     let wanted: Vec<&String> = plan.fields.iter().flatten().filter(is_there).collect();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
@@ -306,7 +309,8 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
     Ok(rows.iter().map(column).chain(made).collect())
 }
 
-/// Columns that the table is going to have and has not yet, or has with another type: nothing is changed for a check.
+/// Columns that the table is going to have and has not yet, or has with another type: nothing is changed for a check. What collation
+/// those have that are there already is not told here.
 fn columns_to_be(plan: &TablePlan) -> Vec<Column> {
     let key = plan.create.iter().flat_map(|create| &create.primary_key);
     let key: Vec<&String> = key.collect();

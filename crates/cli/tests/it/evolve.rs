@@ -504,3 +504,41 @@ fn values_that_are_read_and_fit_leave_their_columns_as_they_are() {
         assert_eq!(database.value(stored), expected, "{way}");
     }
 }
+
+/// A column's type, collation, storage and compression, and the collation of its index.
+const KEPT: &str = "\
+    SELECT concat_ws(' ', format_type(a.atttypid, a.atttypmod), c.collname, a.attstorage, to_jsonb(a) ->> 'attcompression', k.collname) \
+    FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation \
+    JOIN pg_index i ON i.indrelid = a.attrelid AND i.indkey[0] = a.attnum JOIN pg_collation k ON k.oid = i.indcollation[0] \
+    WHERE a.attrelid = 't'::regclass AND a.attname = 'v'";
+
+#[test]
+fn a_column_that_becomes_text_keeps_its_collation_and_how_it_stores_values() {
+    let mut late = "id,v,n\n".to_owned();
+    for id in 0..2_000_000 / 40 {
+        let long = if id == 40_000 { "much too " } else { "" };
+        let _ = writeln!(late, "{id},{long}{id},{:24}", 7);
+    }
+    let files = Files::new();
+    let (early, late) =
+        (files.put("early.csv", b"id,v,n\n1,abcdefgh,x\n"), files.put("late.csv", late.as_bytes()));
+    let merge = ["--mode", "merge", "--key", "id"];
+    for (source, more) in
+        [(&early, &[][..]), (&early, &["--indexes", "rebuild"]), (&early, &merge), (&late, &[])]
+    {
+        for version in [13, 18] {
+            let database = Server::shared(version).database();
+            let compression = if version >= 14 { ", ALTER v SET COMPRESSION pglz" } else { "" };
+            database.sql(&format!(
+                "CREATE COLLATION \"my C\" (provider = libc, locale = 'C'); \
+                 CREATE TABLE t (id int PRIMARY KEY, v varchar(5) COLLATE \"my C\" UNIQUE, n int); \
+                 ALTER TABLE t ALTER v SET STORAGE EXTERNAL{compression}; INSERT INTO t VALUES (-1, 'a', 1)"
+            ));
+            let load = load(&database).args(["--table", "t", "--evolve", "widen"]).args(more.iter().copied());
+            let told = load.arg(source).run(PATIENCE).expect_code(0).stderr;
+            let compressed = if version >= 14 { " p" } else { "" };
+            let expected = format!("text my C e{compressed} my C");
+            assert_eq!(database.value(KEPT), expected, "PostgreSQL {version}, {source:?} {more:?}: {told}");
+        }
+    }
+}
