@@ -132,10 +132,14 @@ pub(super) const FOREIGN_SQL: &str = "\
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid) \
     ORDER BY c.conname";
 
-/// Partitions that rows may go to: what each takes.
+/// Partitions that rows may go to: what each takes, and which columns are NOT NULL there and not in the table.
 pub(super) const LEAVES_SQL: &str = concat!(
     tree_of!("$1::pg_catalog.oid"),
-    "SELECT pg_catalog.pg_get_partition_constraintdef(c.oid) FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+    "SELECT pg_catalog.pg_get_partition_constraintdef(c.oid), \
+            ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a \
+                  JOIN pg_catalog.pg_attribute r ON r.attrelid = $1 AND r.attname = a.attname \
+                  WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attnotnull AND NOT r.attnotnull) \
+     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
      WHERE c.relkind <> 'p' AND c.oid <> $1 AND NOT tree.is_detached ORDER BY c.oid"
 );
 

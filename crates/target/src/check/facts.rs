@@ -8,7 +8,7 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_ident;
 use howdah_model::{Relation, Result, TablePlan};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -97,6 +97,15 @@ pub(super) struct Other {
     pub(super) partition: Option<String>,
 }
 
+/// A partition that rows may go to.
+#[derive(Debug, Clone)]
+pub(super) struct Leaf {
+    /// What it takes; `None` takes anything.
+    pub(super) takes: Option<String>,
+    /// Columns that are NOT NULL there alone.
+    pub(super) not_null: Vec<String>,
+}
+
 /// What a table demands.
 #[derive(Debug, Clone)]
 pub struct Facts {
@@ -108,8 +117,8 @@ pub struct Facts {
     pub(super) ranged_by: Option<String>,
     /// What it takes, being a partition itself.
     pub(super) bounds: Option<String>,
-    /// What its partitions take; `None` takes anything.
-    pub(super) leaves: Vec<Option<String>>,
+    /// Its partitions that rows may go to.
+    pub(super) leaves: Vec<Leaf>,
     pub(super) has_policies: bool,
     /// A trigger may fill columns, or change or drop rows, before they are stored.
     pub(super) is_changed: bool,
@@ -240,6 +249,26 @@ impl Facts {
         self.others.is_empty()
     }
 
+    /// What partitions alone demand is not asked about: nobody keeps others from changing that.
+    pub(crate) fn without_not_null_in_leaves(mut self) -> Facts {
+        let columns: Vec<String> = self.not_null_in_leaves().into_keys().map(str::to_owned).collect();
+        let other = |name| Other { what: "NOT NULL of column".to_owned(), name, partition: None };
+        self.others.extend(columns.into_iter().map(other));
+        self.leaves.iter_mut().for_each(|leaf| leaf.not_null.clear());
+        self
+    }
+
+    /// The partitions in which a column is NOT NULL, which the table does not demand, by columns.
+    pub(super) fn not_null_in_leaves(&self) -> BTreeMap<&str, Vec<&Leaf>> {
+        let mut columns: BTreeMap<&str, Vec<&Leaf>> = BTreeMap::new();
+        for leaf in &self.leaves {
+            for column in &leaf.not_null {
+                columns.entry(column).or_default().push(leaf);
+            }
+        }
+        columns
+    }
+
     async fn read_all(session: &Session, plan: &TablePlan) -> Result<Facts> {
         let oid = plan.table.oid;
         let ask = async |sql: &str| {
@@ -259,7 +288,7 @@ impl Facts {
             is_changed: flag(3),
             is_rewritten: flag(4),
             leaves: match is_partitioned {
-                true => ask(LEAVES_SQL).await?.iter().map(|row| row.get(0)).collect(),
+                true => ask(LEAVES_SQL).await?.iter().map(leaf).collect(),
                 false => Vec::new(),
             },
             columns: ask(COLUMNS_SQL).await?.iter().map(column).collect(),
@@ -358,6 +387,10 @@ fn foreign(row: &Row) -> Foreign {
         has_period: row.get(10),
         fires: row.get(11),
     }
+}
+
+fn leaf(row: &Row) -> Leaf {
+    Leaf { takes: row.get(0), not_null: row.get(1) }
 }
 
 fn other(row: &Row) -> Other {

@@ -1,7 +1,7 @@
 //! One query for each demand of a table, which gives the places of the rows that do not meet it; and by name what no query
 //! can tell. All names are quoted; no value stands in them.
 
-use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
+use super::facts::{Check, Facts, Foreign, KeyPart, Leaf, Unique};
 use super::guarded::Condition;
 use super::rows::Rows;
 use crate::sql::{quote_ident, quote_relation};
@@ -93,6 +93,7 @@ pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, (makes_partitions, in_f
         let mut of_table = OfTable { rows, all, arrival, makes_partitions, in_full, found: &mut rules };
         of_table.generated();
         of_table.not_null();
+        of_table.not_null_in_leaves();
         rows.facts.checks.iter().for_each(|check| of_table.check(check));
         of_table.partitions();
         rows.facts.uniques.iter().for_each(|unique| of_table.unique(unique));
@@ -203,6 +204,49 @@ impl<'a> OfTable<'a> {
         }
     }
 
+    /// Partitions may demand a column that the table does not.
+    fn not_null_in_leaves(&mut self) {
+        for (name, leaves) in self.facts().not_null_in_leaves() {
+            if self.rows.unknown.contains(name) {
+                continue;
+            }
+            let what = format!("NOT NULL of column {name} in partitions");
+            if let Some(reason) = self.why_untold(&leaves) {
+                self.not_checked(what, reason);
+                continue;
+            }
+            let mut met = format!("{} IS NOT NULL", quote_ident(name));
+            if leaves.iter().all(|leaf| leaf.takes.is_some()) {
+                let takes = leaves.iter().filter_map(|leaf| leaf.takes.as_ref());
+                let elsewhere: Vec<String> = takes.map(|takes| format!("({takes}) IS NOT TRUE")).collect();
+                met += &format!(" OR ({})", elsewhere.join(" AND "));
+            }
+            let sql = self.where_not(&format!("NOT ({met})"));
+            let condition = self.rows.condition(&met, "23502", format!("{what} cannot be evaluated"));
+            let reason = format!("NULL in column {name}, which is NOT NULL in the partition that takes it");
+            let rule = self.add("23502", name, reason, sql);
+            rule.condition = Some(condition);
+            (rule.column, rule.constraint) = (rule.constraint.take(), None);
+        }
+    }
+
+    /// Why no query tells what these partitions demand of rows that go there.
+    fn why_untold(&self, leaves: &[&Leaf]) -> Option<String> {
+        if self.facts().is_changed {
+            return Some("a BEFORE INSERT trigger may fill it".to_owned());
+        }
+        if leaves.len() > LEAVES_MAX {
+            return Some(format!("there are {} of these", leaves.len()));
+        }
+        // Rather one too many: a bound is the server's text.
+        let is_named = |name: &&String| {
+            let name = name.replace('"', "\"\"");
+            leaves.iter().any(|leaf| leaf.takes.as_ref().is_some_and(|takes| takes.contains(&name)))
+        };
+        let column = self.rows.unknown.iter().find(is_named)?;
+        Some(format!("column {column} takes a number from a sequence when a row is stored"))
+    }
+
     fn where_not(&self, condition: &str) -> String {
         let (place, from) = (&self.rows.place, self.rows.from());
         format!("SELECT {place}, NULL::pg_catalog.int8 FROM {from} WHERE {condition}")
@@ -265,9 +309,8 @@ impl<'a> OfTable<'a> {
             self.condition(&table, "the partition's bounds", bounds);
         }
         let leaves = &self.facts().leaves;
-        if !self.facts().is_partitioned || leaves.iter().any(Option::is_none) {
-            return;
-        }
+        let takes: Option<Vec<&String>> = leaves.iter().map(|leaf| leaf.takes.as_ref()).collect();
+        let Some(takes) = takes.filter(|_| self.facts().is_partitioned) else { return };
         let what = "whether a partition takes the rows".to_owned();
         if self.makes_partitions {
             self.in_no_range();
@@ -276,8 +319,7 @@ impl<'a> OfTable<'a> {
         if leaves.len() > LEAVES_MAX {
             return self.not_checked(what, format!("there are {} partitions", leaves.len()));
         }
-        let misses: Vec<String> =
-            leaves.iter().flatten().map(|takes| format!("({takes}) IS NOT TRUE")).collect();
+        let misses: Vec<String> = takes.iter().map(|takes| format!("({takes}) IS NOT TRUE")).collect();
         let all_miss = if misses.is_empty() { "true".to_owned() } else { misses.join(" AND ") };
         let (sql, table) = (self.where_not(&all_miss), self.facts().relation.name.clone());
         self.add(sqlstate::CHECK_VIOLATION, &table, "no partition takes it".to_owned(), sql);

@@ -375,3 +375,51 @@ fn records_whose_key_is_there_are_not_looked_at_where_they_would_not_come() {
         assert_eq!(told(&[]), repeated, "PostgreSQL {major}");
     }
 }
+
+/// Columns `id,a,note`: the partition of 1 to 99 wants a note, the default one `a`, and of its own partitions one a note.
+const NOT_NULL_IN_PARTITIONS: &str = "\
+    CREATE TABLE t (id int, a int, note text, UNIQUE (id)) PARTITION BY RANGE (id); \
+    CREATE TABLE low PARTITION OF t FOR VALUES FROM (1) TO (100); ALTER TABLE low ALTER note SET NOT NULL; \
+    CREATE TABLE mid PARTITION OF t FOR VALUES FROM (100) TO (200); \
+    CREATE TABLE rest PARTITION OF t DEFAULT PARTITION BY RANGE (id); ALTER TABLE rest ALTER a SET NOT NULL; \
+    CREATE TABLE high PARTITION OF rest FOR VALUES FROM (300) TO (400); \
+    CREATE TABLE top PARTITION OF rest FOR VALUES FROM (400) TO (500); ALTER TABLE top ALTER note SET NOT NULL";
+const NULLS: &str = "id,a,note\n1,1,x\n2,2,\n2,,y\n100,,\n300,3,\n301,,z\n400,4,\n401,,\n";
+
+#[test]
+fn what_partitions_alone_want_not_null_is_found() {
+    for major in MAJORS {
+        let (database, files) = scene(major, NOT_NULL_IN_PARTITIONS, NULLS);
+        let source = files.path().join("a.csv");
+        let told = report(&check(&database, &[&source]), 3);
+        let note = |record| kind("23502", "note", record);
+        let a = |record| kind("23502", "a", record);
+        let expected = [a(6), a(8), note(2), note(7), note(8)];
+        let found: Vec<_> = kinds(&told).into_iter().filter(|(sqlstate, ..)| sqlstate == "23502").collect();
+        assert_eq!(found, expected, "PostgreSQL {major}: {told:#}");
+        assert_eq!(not_checked(&told), "", "{told:#}");
+        // The key that a bad record has is free for another.
+        let merge = ["--mode", "insert-new", "--key", "id"];
+        for more in [&[][..], &["--atomic", "--known", "load"], &merge, &["--mode", "truncate"]] {
+            database.sql("TRUNCATE t");
+            let load =
+                howdah("load").args(["--json", "--table", "t", "--to", &database.conninfo(), "--force"]);
+            let load = load.args(["--on-error", "skip"]).args(more.iter().copied());
+            let done = load.arg(&source).run(PATIENCE).expect_code(3);
+            let stored = database.value("SELECT string_agg(concat(id, note), ' ' ORDER BY id) FROM t");
+            assert_eq!(stored, "1x 2y 100 300", "PostgreSQL {major}, {more:?}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_a_trigger_may_fill_in_partitions_is_named() {
+    let (database, files) = scene(18, NOT_NULL_IN_PARTITIONS, NULLS);
+    database.sql(
+        "CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.note := 'n'; RETURN NEW; END $$; \
+         CREATE TRIGGER fill BEFORE INSERT ON low FOR EACH ROW EXECUTE FUNCTION fill()",
+    );
+    let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
+    let not = not_checked(&told);
+    assert!(not.contains("NOT NULL of column note in partitions: a BEFORE INSERT trigger"), "{told:#}");
+}
