@@ -76,7 +76,8 @@ fn cause(wait: &str) -> &'static str {
         "Lock:extend" => "the lock for extending the table",
         "LWLock:WALInsert" | "LWLock:WALWrite" => "WAL, written by one session at a time",
         "IPC:SyncRep" => "the synchronous replica",
-        _ if wait.starts_with("IO:WAL") => "writing WAL",
+        // `IO:WALWrite` until PostgreSQL 16, `IO:WalWrite` since.
+        _ if wait.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("IO:WAL")) => "writing WAL",
         _ if wait.starts_with("IO:") => "the server's storage",
         _ if wait.starts_with("LWLock:") || wait.starts_with("Buffer") => {
             "the server's buffer and other internal locks"
@@ -156,5 +157,9 @@ mod tests {
         assert_eq!(limit("/a.csv", &idle, &waits), "the way from the client to the server: sending");
         assert_eq!(limit("/a.csv", &read, &[("IPC:SyncRep", 0.6), ("CPU", 0.4)]), "the synchronous replica");
         assert_eq!(limit("/a.csv", &read, &[("CPU", 1.0)]), "the server's CPU");
+        for wait in ["IO:WALSync", "IO:WalSync", "IO:WalInitWrite"] {
+            assert_eq!(limit("/a.csv", &read, &[(wait, 1.0)]), "writing WAL", "{wait}");
+        }
+        assert_eq!(limit("/a.csv", &read, &[("IO:AioIoCompletion", 1.0)]), "the server's storage");
     }
 }
