@@ -5,6 +5,7 @@
 //! rest. Definitions are the server's own.
 
 mod carry_sql;
+mod computed;
 mod fill;
 mod likeness_sql;
 mod locks;
@@ -14,7 +15,7 @@ mod rights_sql;
 pub use fill::fill;
 pub use locks::Locks;
 
-use crate::build::Build;
+use crate::build::{Build, lift_sql};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -23,6 +24,7 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::SPELLING_SQL;
+use crate::undo::capture::{SCHEMAS_SQL, search_path};
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
 use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
@@ -59,19 +61,31 @@ pub struct Replacement<'a> {
 /// # Errors
 /// Table, with the reasons; those of the session.
 pub async fn check(session: &Session, old: &Relation) -> Result<()> {
+    expect_no_reasons(session, old, computed::in_the_way(session, old).await?).await
+}
+
+/// The same when its indexes are built, in an open transaction; `rights` are what is lacking besides, each with what helps.
+async fn expect_no_reasons(
+    session: &Session,
+    old: &Relation,
+    mut rights: Vec<(String, Option<String>)>,
+) -> Result<()> {
     let names: [(&(dyn ToSql + Sync), Type); 2] = [(&old.schema, Type::TEXT), (&old.name, Type::TEXT)];
     let ask = async |sql: &str| {
         let rows = session.client().query_typed(sql, &names).await;
         rows.map_err(|error| session_error(&error, "looking what depends on the table"))
     };
-    let (refusals, rights) = (ask(REFUSALS_SQL).await?, ask(RIGHTS_SQL).await?);
+    let refusals: Vec<String> = ask(REFUSALS_SQL).await?.iter().map(|row| row.get(0)).collect();
+    rights.splice(..0, ask(RIGHTS_SQL).await?.iter().map(|row| (row.get(0), row.get(1))));
     if refusals.is_empty() && rights.is_empty() {
         return Ok(());
     }
-    let mut reasons: Vec<String> = refusals.iter().chain(&rights).map(|row| row.get(0)).collect();
+    rights.dedup();
+    let mut reasons = refusals.clone();
+    reasons.extend(rights.iter().map(|(reason, _)| reason.clone()));
     reasons.dedup();
     let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reasons"));
-    let grants: Vec<String> = rights.iter().filter_map(|row| row.get(1)).collect();
+    let grants: Vec<String> = rights.iter().filter_map(|(_, grant)| grant.clone()).collect();
     let other = "--mode merge --delete-missing --atomic changes a table without rules itself, all at once";
     let hint = match refusals.is_empty() && grants.len() == rights.len() {
         true => format!("run {}; or {other}", grants.join("; ")),
@@ -176,8 +190,9 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
     Ok(rows(session, replacement, BUILD_SQL).await?.iter().map(missing).collect())
 }
 
-/// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for. An index takes no more
-/// parallel workers than `workers_max`, where that is given, and the memory that suits its sort. A foreign key locks the table
+/// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for. Functions of an index find what
+/// they name in the session's schemas, as far as the server lets them. It takes no more parallel workers than `workers_max`, where that
+/// is given, the memory that suits its sort, and as many temporary files as the role may have. A foreign key locks the table
 /// that it refers to as well, which is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
@@ -219,14 +234,15 @@ async fn build_alone(
     let lock =
         format!("SELECT FROM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, {SEED}))");
     client.query_typed(&lock, &[(&what.sql, Type::TEXT)]).await.map_err(fail)?;
+    let path = search_path(&client.query_typed(SCHEMAS_SQL, &[]).await.map_err(fail)?);
     if !missing_now(session, replacement).await?.contains(what) {
         return client.batch_execute("ROLLBACK").await.map_err(fail);
     }
-    let mut settings = String::new();
-    if !what.is_index {
+    let mut settings = match what.is_index {
+        true => format!("SET LOCAL search_path = {path}; {}; ", lift_sql(session.server_version())),
         // Only from here on: another run's build is waited for to its end.
-        settings = format!("SET LOCAL lock_timeout = {lock_timeout_ms}; ");
-    }
+        false => format!("SET LOCAL lock_timeout = {lock_timeout_ms}; "),
+    };
     if let (Some(workers), true) = (workers_max, what.is_index) {
         let sql = "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT o.option_value::pg_catalog.int4 \
                        FROM pg_catalog.pg_options_to_table(c.reloptions) o WHERE o.option_name = 'parallel_workers') \
@@ -305,7 +321,7 @@ async fn take_place(
     if let Some(other) = ledger.loading(session, job_id, old).await? {
         return Err(busy(old, "replaced", &other));
     }
-    check(session, old).await?;
+    expect_no_reasons(session, old, Vec::new()).await?;
     expect_none(old, statements(session, replacement, DIFFERENCES_SQL).await?)?;
     if !missing_now(session, replacement).await?.is_empty() {
         return Err(changed(old));

@@ -175,7 +175,7 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let of_tree = |sql: &str| format!("{BY_NAME_SQL} {sql}");
     let tables = of_tree(TABLES_SQL);
     let asked = future::try_join3(
-        client.query_typed("SELECT pg_catalog.current_schemas(false)", &[]),
+        client.query_typed(SCHEMAS_SQL, &[]),
         client.batch_execute("SET LOCAL search_path = ''"),
         client.query_typed(&tables, &names),
     );
@@ -193,7 +193,7 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     } else {
         Default::default()
     };
-    let path = search_path(&path.first().map(|row| row.get::<_, Vec<String>>(0)).unwrap_or_default());
+    let path = search_path(&path);
     let Some(table) = tables.first() else { return Ok(None) };
     let oids: Vec<u32> = tables.iter().map(|row| row.get(0)).collect();
     let identity_needed = tables.iter().any(|row| row.get(9));
@@ -229,9 +229,12 @@ fn named(row: &Row) -> (u32, Relation) {
     (row.get(0), Relation { schema: row.get(1), name: row.get(2) })
 }
 
-/// What names without a schema mean to the session that drops: expressions of indexes may call functions that depend
-/// on it.
-fn search_path(schemas: &[String]) -> String {
+/// The schemas of the session's `search_path`, as [`search_path`] takes them.
+pub(crate) const SCHEMAS_SQL: &str = "SELECT pg_catalog.current_schemas(false)";
+
+/// What names without a schema mean to the session, ready for SET: expressions of indexes may call functions that depend on it.
+pub(crate) fn search_path(schemas: &[Row]) -> String {
+    let schemas: Vec<String> = schemas.first().map(|row| row.get(0)).unwrap_or_default();
     let own = schemas.iter().filter(|name| *name != "pg_catalog").map(|name| quote_ident(name));
     std::iter::once("pg_catalog".to_owned()).chain(own).collect::<Vec<_>>().join(", ")
 }

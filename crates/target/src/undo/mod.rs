@@ -11,7 +11,7 @@ pub mod capture;
 mod catalog_sql;
 pub mod drop;
 mod entries;
-mod needs;
+pub(crate) mod needs;
 mod partitions;
 pub mod put_back;
 pub mod triggers;

@@ -9,6 +9,7 @@ use crate::tree::BY_NAME_SQL;
 use futures_util::future;
 use howdah_model::{Relation, Result};
 use std::collections::BTreeMap;
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// What an index refers to, and what the functions of that refer to, as far as the catalog knows; operators of exclusion constraints
@@ -47,12 +48,15 @@ const LACKING_SQL: &str = "\
                    AS needs_path \
         FROM used JOIN pg_catalog.pg_proc p ON p.oid = used.objid JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
         WHERE used.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid) \
-    SELECT used.index_oid, n.nspname::text, NULL::text, 'schema' AS what \
+    SELECT used.index_oid, n.nspname::text, current_user::text, 'schema' AS what, \
+           pg_catalog.format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, current_user) \
     FROM used CROSS JOIN LATERAL pg_catalog.pg_identify_object(used.classid, used.objid, 0) AS o \
     JOIN pg_catalog.pg_namespace n ON pg_catalog.quote_ident(n.nspname) = o.schema \
     WHERE used.is_named AND NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
-    UNION ALL SELECT index_oid, name, lacking_role, 'function' FROM called WHERE lacking_role IS NOT NULL \
-    UNION ALL SELECT index_oid, name, NULL, 'path' FROM called WHERE lacking_role IS NULL AND needs_path \
+    UNION ALL SELECT index_oid, name, lacking_role, 'function', \
+           pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I', name, lacking_role) \
+    FROM called WHERE lacking_role IS NOT NULL \
+    UNION ALL SELECT index_oid, name, NULL, 'path', NULL FROM called WHERE lacking_role IS NULL AND needs_path \
     ORDER BY 4 DESC, 2";
 
 /// What stands in the way of building indexes again.
@@ -64,34 +68,84 @@ pub(super) struct Needs {
     pub(super) temp_bytes_max: Option<u64>,
 }
 
-/// Of the indexes of the table and its partitions. Asked under an empty `search_path`, under which functions are named in full.
-pub(super) async fn look(session: &Session, relation: &Relation) -> Result<Needs> {
+/// One thing that stands in the way of building an index.
+#[derive(Debug)]
+pub(crate) struct Lacking {
+    pub(crate) index_oid: u32,
+    pub(crate) what: What,
+    /// Of the schema or function, in full.
+    pub(crate) name: String,
+    /// The role that lacks it: this one, or the table's owner, by whom a build computes; empty for a path.
+    pub(crate) role: String,
+    /// What helps, if it is a right.
+    pub(crate) grant: Option<String>,
+}
+
+/// What is lacking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// USAGE on a schema.
+    Usage,
+    /// EXECUTE on a function.
+    Execute,
+    /// A `search_path` of the function's own, perhaps: what it names is known only to its language.
+    Path,
+}
+
+impl Lacking {
+    fn of(row: &Row) -> Lacking {
+        Lacking {
+            index_oid: row.get(0),
+            what: match row.get(3) {
+                "schema" => What::Usage,
+                "function" => What::Execute,
+                _ => What::Path,
+            },
+            name: row.get(1),
+            role: row.get::<_, Option<String>>(2).unwrap_or_default(),
+            grant: row.get(4),
+        }
+    }
+
+    /// Why an index that needs it is not dropped.
+    fn why(&self) -> String {
+        let Lacking { name, role, .. } = self;
+        match self.what {
+            What::Usage => usage_of(name),
+            What::Execute => {
+                format!("putting it back needs EXECUTE on the function {name} for role {role}")
+            }
+            What::Path => format!(
+                "it is built under a search_path of pg_catalog alone from PostgreSQL 17 on, and its function {name} has none of its \
+                 own (ALTER FUNCTION ... SET search_path)"
+            ),
+        }
+    }
+}
+
+/// What indexes of the table and its partitions lack. Asked under an empty `search_path`, under which functions are named in full.
+pub(crate) async fn lacking(session: &Session, relation: &Relation) -> Result<Vec<Lacking>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let lacking = format!("{BY_NAME_SQL} {LACKING_SQL}");
+    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {LACKING_SQL}"), &names).await;
+    Ok(rows.map_err(|error| session_error(&error, DOING))?.iter().map(Lacking::of).collect())
+}
+
+const DOING: &str = "reading what the table's indexes need";
+
+/// The same, and how much a build may write. Asked likewise.
+pub(super) async fn look(session: &Session, relation: &Relation) -> Result<Needs> {
     let limit = format!(
         "SELECT pg_catalog.pg_size_bytes(s.value) FROM pg_catalog.current_setting('temp_file_limit') AS s (value) \
          WHERE s.value <> '-1' AND NOT {}",
         may_lift_sql(session.server_version())
     );
-    let client = session.client();
+    let limit = session.client().query_typed(&limit, &[]);
     // Sent together.
-    let asked = future::try_join(client.query_typed(&lacking, &names), client.query_typed(&limit, &[])).await;
-    let (rows, limit) =
-        asked.map_err(|error| session_error(&error, "reading what the table's indexes need"))?;
-    let why = |what: &str, name: &str, role: Option<&str>| match what {
-        "schema" => usage_of(name),
-        "function" => format!(
-            "putting it back needs EXECUTE on the function {name} for role {}",
-            role.unwrap_or_default()
-        ),
-        _ => format!(
-            "it is built under a search_path of pg_catalog alone from PostgreSQL 17 on, and its function {name} has none of its own \
-             (ALTER FUNCTION ... SET search_path)"
-        ),
-    };
+    let (lacking, limit) = future::join(lacking(session, relation), limit).await;
+    let limit = limit.map_err(|error| session_error(&error, DOING))?;
     Ok(Needs {
-        lacking: rows.iter().map(|row| (row.get(0), why(row.get(3), row.get(1), row.get(2)))).collect(),
+        lacking: lacking?.iter().map(|lacking| (lacking.index_oid, lacking.why())).collect(),
         temp_bytes_max: limit.first().map(|row| row.get::<_, i64>(0).unsigned_abs()),
     })
 }

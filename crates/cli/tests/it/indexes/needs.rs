@@ -298,3 +298,81 @@ fn an_index_that_the_limit_of_temporary_files_stops_tells_who_lifts_that() {
         assert!(schema(database) == before && open_entries(database) == 0, "{major}");
     });
 }
+
+#[test]
+fn a_new_tables_index_finds_functions_by_the_search_path_as_far_as_builds_have_one() {
+    side_by_side(MAJORS, |major| {
+        let owned = Owned::new(major, BY_PATH);
+        let database = &owned.database;
+        owned.load(&owned.to()).args(["--indexes", "keep"]).run(PATIENCE).expect_code(0);
+        let replace = owned.load(&owned.to()).args(["--mode", "replace"]);
+        if major >= 17 {
+            let told = replace.run(PATIENCE).expect_code(1).stderr;
+            let reason = "the function a.f(text) does not find what it names";
+            let hint = "hint: run ALTER FUNCTION a.f(text) SET search_path = pg_catalog, \"a\"; or ";
+            assert!(told.contains(reason) && told.contains(hint), "{major}: {told}");
+            assert_eq!(database.value("SELECT count(*) FROM howdah.job WHERE finished_at IS NULL"), "0");
+            database.sql("ALTER FUNCTION a.f(text) SET search_path = pg_catalog, a");
+        }
+        let before = schema(database);
+        let told = replace.run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(schema(database), before, "{major}: {told}");
+        assert_eq!(database.value("SELECT count(*) FROM a.t"), ROWS.to_string());
+    });
+}
+
+#[test]
+fn a_function_that_names_what_every_build_finds_keeps_no_table_from_being_replaced() {
+    let owned = Owned::new(
+        18,
+        "CREATE FUNCTION a.f(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN lower($1); END'; \
+         CREATE INDEX built ON a.t (a.f(note)) WHERE a.f(note) <> 'x'",
+    );
+    let before = schema(&owned.database);
+    owned.load(&owned.to()).args(["--indexes", "keep"]).run(PATIENCE).expect_code(0);
+    owned.load(&owned.to()).args(["--mode", "replace"]).run(PATIENCE).expect_code(0);
+    assert_eq!(schema(&owned.database), before);
+}
+
+#[test]
+fn rights_that_a_new_tables_index_takes_are_asked_for_before_a_row_is_read() {
+    side_by_side(MAJORS, |major| {
+        let owned = Owned::new(
+            major,
+            "CREATE FUNCTION a.f(text) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS 'SELECT lower($1)'; \
+             REVOKE EXECUTE ON FUNCTION a.f FROM PUBLIC; CREATE INDEX one ON a.t (a.f(note)); \
+             CREATE FUNCTION ext.g(text) RETURNS bool LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS 'SELECT true'; \
+             CREATE INDEX two ON a.t (id) WHERE ext.g(note)",
+        );
+        let (database, role) = (&owned.database, &owned.role);
+        let before = schema(database);
+        let replace = |to: &str| owned.load(to).args(["--mode", "replace"]);
+        let told = replace(&owned.to()).run(PATIENCE).expect_code(1).stderr;
+        let lacks = "this role lacks USAGE on the schema ext of an index; this role lacks EXECUTE on the function a.f(text) of an index";
+        let grants =
+            format!("GRANT USAGE ON SCHEMA ext TO {role}; GRANT EXECUTE ON FUNCTION a.f(text) TO {role}");
+        assert!(
+            told.contains(lacks) && told.contains(&format!("hint: run {grants}; or ")),
+            "{major}: {told}"
+        );
+        // The new table belongs to whoever makes it until it takes the old one's place.
+        replace(&database.conninfo()).args(["--ledger", "apart"]).run(PATIENCE).expect_code(0);
+        database.sql("DROP SCHEMA apart CASCADE");
+        assert_eq!(schema(database), before, "{major}");
+        database.sql(&grants);
+        let before = schema(database);
+        replace(&owned.to()).arg("--force").run(PATIENCE).expect_code(0);
+        assert_eq!(schema(database), before, "{major}");
+    });
+}
+
+#[test]
+fn a_new_tables_index_is_built_without_a_limit_of_temporary_files_where_the_role_may_lift_it() {
+    side_by_side(MAJORS, |major| {
+        let owned = Owned::with_rows(major, LIMITED, LIMITED_ROWS);
+        let before = schema(&owned.database);
+        let replace = owned.load(&owned.database.conninfo()).args(["--mode", "replace", "--tune", "none"]);
+        replace.run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&owned.database), before, "{major}");
+    });
+}
