@@ -101,13 +101,14 @@ pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(sqlstate::is_integrity_violation)
 }
 
-/// The table has a foreign key to itself, so that whether it takes a row may depend on those behind.
+/// The table has a foreign key to itself that is enforced, so that whether it takes a row may depend on those behind.
 ///
 /// # Errors
 /// Those of the session, which is outside a transaction before and after.
 pub async fn refers_to_itself(session: &Session, relation: &Relation) -> Result<bool> {
     const SQL: &str = "SELECT EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' \
         AND f.conrelid = pg_catalog.to_regclass($1)::pg_catalog.oid \
+        AND coalesce((pg_catalog.to_jsonb(f) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
         AND coalesce(pg_catalog.pg_partition_root(f.conrelid), f.conrelid) \
             = coalesce(pg_catalog.pg_partition_root(f.confrelid), f.confrelid))";
     let name = quote_relation(relation);

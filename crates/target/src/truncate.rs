@@ -13,10 +13,13 @@ use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Ta
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
-/// Tables that are not emptied with it and refer to it or to one of its partitions, and whether the role may TRUNCATE.
+/// Tables that are not emptied with it and refer to it or to one of its partitions, and whether the role may TRUNCATE. The server looks
+/// for these where a table is partitioned or has triggers, which a foreign key that is NOT ENFORCED does not give it, and counts that
+/// too then (`heap_truncate_check_FKs`).
 const FORBIDS_SQL: &str = "\
     SELECT (SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%s.%s', n.nspname, r.relname), ', ') \
             FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' \
+            JOIN pg_catalog.pg_class t ON t.oid = tree.oid AND (t.relhastriggers OR t.relkind = 'p') \
             JOIN pg_catalog.pg_class r ON r.oid = f.conrelid \
             JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
             WHERE f.conrelid NOT IN (SELECT oid FROM tree)), \
@@ -29,7 +32,9 @@ const FOLLOWS_SQL: &str = "\
     FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' AND f.conparentid = 0::pg_catalog.oid \
     JOIN pg_catalog.pg_class r ON r.oid = f.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
-    WHERE f.confdeltype IN ('c', 'n', 'd') GROUP BY 1 ORDER BY 1";
+    WHERE f.confdeltype IN ('c', 'n', 'd') \
+      AND coalesce((pg_catalog.to_jsonb(f) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
+    GROUP BY 1 ORDER BY 1";
 
 /// What the server does to rows of other tables when rows of this one are deleted, by their foreign keys: the middle of a
 /// sentence; `None`: nothing.

@@ -228,7 +228,8 @@ fn refers_to_itself(key: &ForeignKey) -> bool {
 /// One statement of psql is checked behind its last row, a load behind each chunk.
 fn order_matters(captured: &Captured, decided: &Decided, plan: &IndexesPlan) -> Option<String> {
     let fates = captured.foreign_keys.iter().zip(&decided.foreign_keys);
-    let (key, _) = fates.into_iter().find(|(key, (goes, _))| refers_to_itself(key) && !goes)?;
+    let (key, _) =
+        fates.into_iter().find(|(key, (goes, _))| refers_to_itself(key) && key.enforced && !goes)?;
     (plan.rows_to_come > ONE_CHUNK_ROWS).then(|| {
         format!(
             "{} refers to itself by {}: a row is refused if the one that it refers to comes in a later chunk; --atomic \

@@ -116,6 +116,8 @@ pub struct ForeignKey {
     pub own: bool,
     /// The index of the captured table that it hangs on; `None` if it refers to another table.
     pub index_oid: Option<u32>,
+    /// It refuses rows (PostgreSQL 18 has foreign keys that are NOT ENFORCED).
+    pub enforced: bool,
     /// Why it must not be dropped.
     pub keep: Option<String>,
     pub(super) drop_sql: String,
@@ -382,6 +384,7 @@ fn foreign_key(row: &Row, captured_oids: &[u32], parts: &[(u32, Relation)], sear
         own,
         other: if own { Relation { schema: row.get(17), name: row.get(18) } } else { relation.clone() },
         index_oid: captured_oids.contains(&referenced_oid).then(|| row.get(5)),
+        enforced: flag(14),
         relation,
         keep,
     }

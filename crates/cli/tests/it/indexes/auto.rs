@@ -169,4 +169,13 @@ fn rows_may_come_before_those_of_the_table_that_they_refer_to() {
     assert_eq!(told.matches("--atomic checks all rows together").count(), 2, "{told}");
     load().arg("--atomic").run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS + 1).to_string());
+    // One that is not enforced refuses nothing.
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, boss int REFERENCES t NOT ENFORCED); INSERT INTO t VALUES (0)",
+    );
+    let load = howdah("load").args(["--format", "csv", "--header=false", "--table", "t"]);
+    let load = load.args(["--to", &database.conninfo(), "--chunk-size", "64kB"]);
+    let told = load.arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("refers to itself"), "{told}");
 }

@@ -121,6 +121,28 @@ fn a_table_that_others_refer_to_is_refused_before_a_row_is_read() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "10");
 }
 
+/// The server's TRUNCATE counts it where the table has triggers, and not where it has none; a DELETE never does anything about it.
+#[test]
+fn a_foreign_key_that_is_not_enforced_counts_as_far_as_the_server_goes_by_it() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(52, 1, 10));
+    let database = prepared(18);
+    database.sql("CREATE TABLE child (id bigint REFERENCES t ON DELETE CASCADE NOT ENFORCED)");
+    let merging = load(&database, &[&source]).args(["--mode", "merge", "--delete-missing", "--key", "id"]);
+    let told = merging.run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("child"), "{told}");
+    load(&database, &[&source]).args(["--mode", "truncate"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "10");
+    database.sql(
+        "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+         CREATE TRIGGER nothing AFTER UPDATE ON t EXECUTE FUNCTION nothing()",
+    );
+    let refused = load(&database, &[&source]).args(["--mode", "truncate", "--force"]);
+    let refused = refused.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("foreign keys of public.child refer to it"), "{refused}");
+    assert!(!refused.contains("deletes rows"), "{refused}");
+}
+
 #[test]
 fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
     let files = Files::new();
