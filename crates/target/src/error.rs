@@ -3,7 +3,7 @@
 //! Kinds follow the SQLSTATE (PostgreSQL documentation, appendix A) or the kind of I/O failure, never
 //! the text, which the server may have translated. DETAIL and CONTEXT are left out: they quote rows.
 
-use crate::copy::server_error::{is_raised, safe_message};
+use crate::copy::server_error::{is_of_policy, is_raised, safe_message};
 use howdah_model::{Error, ErrorKind, sqlstate};
 use std::error::Error as _;
 use std::{io, iter};
@@ -59,6 +59,9 @@ const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 
 fn server_hint(db: &DbError) -> Option<String> {
     let own = match *db.code() {
+        SqlState::INSUFFICIENT_PRIVILEGE if is_of_policy(db) => {
+            "the WITH CHECK of a policy of the table says which rows this role may store"
+        }
         SqlState::INSUFFICIENT_PRIVILEGE => "ask the owner to GRANT the privilege to this role",
         SqlState::TOO_MANY_CONNECTIONS if db.routine() == Some(ROLE_FULL_ROUTINE) => {
             "the role has a CONNECTION LIMIT (pg_roles.rolconnlimit): raise it to 3 at least, or wait for its other sessions; \

@@ -164,6 +164,13 @@ fn every_mode_meets_the_policies_or_says_why_it_cannot() {
             let bad = file(&stage, &format!("bad{no}.csv"), &[4999]);
             let failed = load(&stage, mode).arg(bad).run(PATIENCE).expect_code(1).stderr;
             assert!(failed.contains("row-level security policy"), "{mode:?}\n{failed}");
+            assert!(failed.contains("hint: the WITH CHECK of a policy of the table"), "{mode:?}\n{failed}");
+            assert!(
+                !failed.contains("GRANT the privilege") && !failed.contains("wait in staging"),
+                "{mode:?}\n{failed}"
+            );
+            let staged = "SELECT count(*) FROM pg_class WHERE relname LIKE 'staging%' AND relkind = 'r'";
+            assert_eq!(stage.database.value(staged), "0", "{mode:?}\n{failed}");
             assert_eq!(stage.database.value("SELECT count(*) FROM s.t WHERE a <= 0"), "0", "{mode:?}");
         }
         let good = file(&stage, "replace.csv", &[]);

@@ -4,7 +4,7 @@
 use super::statements::Span;
 use super::table::Into;
 use super::{BROKEN_HINT, DOING};
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::{is_of_policy, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step};
@@ -269,8 +269,10 @@ fn refused(error: &tokio_postgres::Error, into: &Into) -> Error {
     };
     let place = howdah_model::Place { column: db.column().map(str::to_owned), ..Default::default() };
     let error = server_error(db, &message).at(place);
-    match sqlstate::is_integrity_violation(db.code().code()) {
-        true => error.with_hint(BROKEN_HINT),
-        false => error,
+    match db.code().code() {
+        // The rows are at fault, and stay so: nothing waits for another run.
+        _ if is_of_policy(db) => error.with_kind(ErrorKind::Record),
+        state if sqlstate::is_integrity_violation(state) => error.with_hint(BROKEN_HINT),
+        _ => error,
     }
 }

@@ -69,11 +69,8 @@ pub(crate) fn copy_error(
     };
     let message = if relation == shown { message } else { message.replace(&relation.name, &shown.name) };
     let mut error = server_error(db, &message).at(Place { column, ..Place::default() });
-    if db.routine() == Some(POLICY_ROUTINE) && error.sqlstate() == Some(POLICY_SQLSTATE) {
-        // The row is refused, not the role.
-        error = error
-            .with_kind(ErrorKind::Record)
-            .with_hint("the WITH CHECK of a policy of the table says which rows this role may store");
+    if is_of_policy(db) {
+        error = error.with_kind(ErrorKind::Record);
     }
     if db.routine() == Some(NO_PARTITION_ROUTINE) {
         error = error.with_hint(
@@ -83,6 +80,11 @@ pub(crate) fn copy_error(
     }
     let is_of_empty = spot.as_ref().is_some_and(|spot| spot.is_empty);
     CopyError { error: with_advice(error), line: spot.map(|spot| spot.line), is_of_empty }
+}
+
+/// A policy of the table refuses the row: the role lacks no right.
+pub(crate) fn is_of_policy(db: &DbError) -> bool {
+    db.routine() == Some(POLICY_ROUTINE) && db.code().code() == POLICY_SQLSTATE
 }
 
 /// What the server has told a function about a row, as [`copy_error`]: the SQLSTATE, the message and the first line of the context.
