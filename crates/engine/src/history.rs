@@ -27,6 +27,7 @@ pub async fn jobs(
         }
         let mut jobs = ledger.jobs(&session, with_plans).await?;
         note_open(&session, &ledger, None, &mut jobs).await?;
+        note_waiting(&session, &ledger, &mut jobs).await?;
         Ok(jobs)
     };
     connection.attend(&session, jobs).await
@@ -50,6 +51,20 @@ async fn note_open<P>(
         }
     }
     jobs.iter_mut().for_each(|job| job.to_put_back.dedup());
+    Ok(())
+}
+
+/// What waits in staging tables is not stored: who looks into the table finds none of it.
+async fn note_waiting<P>(session: &Session, ledger: &Ledger, jobs: &mut [JobRow<P>]) -> Result<()> {
+    if jobs.iter().all(|job| job.status == JobStatus::Done || job.rows_stored == 0) {
+        return Ok(());
+    }
+    for (job_id, come) in ledger.rows_come(session).await? {
+        if let Some(job) = jobs.iter_mut().find(|job| job.job_id == job_id) {
+            job.rows_waiting = job.rows_stored.saturating_sub(come);
+            job.rows_stored -= job.rows_waiting;
+        }
+    }
     Ok(())
 }
 
@@ -91,6 +106,7 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
         let only = if let [job] = &jobs[..] { Some(job.job_id.clone()) } else { None };
         if only.is_some() {
             note_open(&session, &ledger, only.as_deref(), &mut jobs).await?;
+            note_waiting(&session, &ledger, &mut jobs).await?;
         }
         if let [job] = &mut jobs[..] {
             job.files = ledger.files(&session, &job.job_id).await?;

@@ -101,7 +101,7 @@ fn list<P>(rows: &[JobRow<P>]) -> String {
             &show_count(job.chunks),
             &job.started_at,
             job.finished_at.as_deref().unwrap_or("-"),
-            &format!("{table}{restore}"),
+            &format!("{table}{}{restore}", waiting(job)),
         ])
     }));
     one_each(&lines)
@@ -137,17 +137,24 @@ fn file_line(file: &FileRow) -> String {
     format!("file {} -> {}: {}{rejected}", file.location, file.table, show_rows(file.rows_stored))
 }
 
-/// Where the rows are, if not in their tables.
-fn waiting(row: &JobRow) -> &'static str {
-    let waits = row.plan.job.arrival.is_staged() && row.status != JobStatus::Done && row.chunks > 0;
-    if waits { ", read into staging tables" } else { "" }
+/// Where the other rows are, if not in their tables.
+fn waiting<P>(row: &JobRow<P>) -> String {
+    match row.rows_waiting {
+        0 => String::new(),
+        waiting => format!(", {} more wait in staging tables", show_count(waiting)),
+    }
 }
 
 fn one(row: &JobRow, restore: &str, further: &str) -> String {
     let mut lines = vec![
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
-        format!("{} in {} chunks{}", show_rows(row.rows_stored), show_count(row.chunks), waiting(row)),
+        format!(
+            "{} stored{}, in {} chunks",
+            show_rows(row.rows_stored),
+            waiting(row),
+            show_count(row.chunks)
+        ),
     ];
     if let Some(by) = &row.verified {
         lines.push(format!("compared with the sources by {by}, and found equal"));

@@ -70,6 +70,9 @@ pub struct JobRow<P = Plan> {
     pub runs: u32,
     /// Rows in chunks that are in.
     pub rows_stored: u64,
+    /// Those of them that are not in their tables, but wait in staging tables; told where jobs are shown, and not counted as stored
+    /// there.
+    pub rows_waiting: u64,
     /// Chunks that are in.
     pub chunks: u64,
     /// What it has dropped and not put back yet, in words.
@@ -98,7 +101,7 @@ pub struct FileRow {
     pub location: String,
     /// The table it goes to, `schema.name`.
     pub table: String,
-    /// Rows of its chunks that are in.
+    /// Rows of its chunks that are in; of a job that is not done they may wait in staging tables.
     pub rows_stored: u64,
     /// Records of these that were left out or refused.
     pub rows_rejected: u64,
@@ -338,6 +341,7 @@ impl Ledger {
             finished_at: row.get(4),
             runs: unsigned(i64::from(row.get::<_, i32>(5))) as u32,
             rows_stored: unsigned(row.get(6)),
+            rows_waiting: 0,
             chunks: unsigned(row.get(7)),
             to_put_back: Vec::new(),
             plan,

@@ -38,6 +38,12 @@ pub(super) fn target(table: &Relation) -> String {
     if is_plain { table.to_string() } else { quote_relation(table) }
 }
 
+/// A step of no part, as that which empties a table, has no rows.
+const COME_SQL: &str = "\
+    SELECT j.job_id, (SELECT coalesce(pg_catalog.sum(s.rows), 0)::pg_catalog.int8 FROM @schema@.step s WHERE s.job_id = j.job_id) \
+    FROM @schema@.job j \
+    WHERE j.status <> 'done' AND pg_catalog.jsonb_path_exists(j.plan, '$.tables[*].staging ? (@ != null)')";
+
 impl Ledger {
     /// Claims a step for the open transaction; false if it is done. Waits for whoever has claimed it.
     pub(crate) async fn claim_step(
@@ -118,6 +124,24 @@ impl Ledger {
         let rows = session.client().query_typed(&select, &parameters[..2]).await.map_err(fail)?;
         let parts = rows.first().map_or(wanted, |row| row.get(0));
         Ok(u32::try_from(parts).unwrap_or(1).max(1))
+    }
+
+    /// How many rows of jobs that are not done have come from staging tables, by job; of jobs whose rows wait in such alone.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn rows_come(&self, session: &Session) -> Result<Vec<(String, u64)>> {
+        let fail = |error: &tokio_postgres::Error| self.error(error, "reading the ledger's steps");
+        // Ledgers of older versions have no steps.
+        let step = format!("{}.step", self.quoted);
+        let asked = "SELECT pg_catalog.to_regclass($1) IS NOT NULL";
+        let there = session.client().query_typed(asked, &[(&step, Type::TEXT)]).await;
+        if !there.map_err(|error| fail(&error))?.first().is_some_and(|row| row.get(0)) {
+            return Ok(Vec::new());
+        }
+        let rows = session.client().query_typed(&COME_SQL.replace("@schema@", &self.quoted), &[]).await;
+        let rows = rows.map_err(|error| fail(&error))?;
+        Ok(rows.iter().map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))).collect())
     }
 
     /// What all steps of the job have changed in the table so far, and how many rows of its staging table they have

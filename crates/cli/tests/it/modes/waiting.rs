@@ -43,6 +43,21 @@ fn rows_that_wait_are_not_cast_to_what_a_column_has_become() {
             killing.join().unwrap();
         });
         database.sql(END_SESSIONS);
+        // What waits is not in the table, and not told as if it were.
+        let status = |options: &[&str]| {
+            let status = howdah("status").args(["--to", &database.conninfo()]).args(options);
+            status.run(PATIENCE).expect_code(0).stdout
+        };
+        let (told, json) = (status(&[]), status(&["--json"]));
+        assert!(told.contains("public.t, 2 more wait in staging tables"), "{mode:?}\n{told}");
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((&json[0]["rows_stored"], &json[0]["rows_waiting"]), (&0.into(), &2.into()), "{mode:?}");
+        let job = json[0]["job_id"].as_str().unwrap();
+        let told = status(&[job]);
+        assert!(
+            told.contains("0 rows stored, 2 more wait in staging tables, in 1 chunk"),
+            "{mode:?}\n{told}"
+        );
         database.sql("ALTER TABLE t ALTER zip TYPE text");
         let refused = load.run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains(RETYPED), "{mode:?}\n{refused}");
