@@ -379,3 +379,40 @@ fn a_role_that_may_have_too_few_sessions_is_told_at_once() {
     ]);
     load.arg(stage.files.put("t.csv", b"a,b\n2,y\n")).run(PATIENCE).expect_code(0);
 }
+
+/// Before a row is read, and by a check and a plan as well.
+#[test]
+fn rights_that_a_mode_needs_are_asked_beforehand() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        stage.sql(
+            "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; \
+             ALTER TABLE s.t ADD UNIQUE (a); GRANT INSERT ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}",
+        );
+        let source = stage.files.put("t.csv", b"a,b\n1,x\n2,y\n");
+        let merge = ["--mode", "merge", "--key", "a", "--delete-missing"];
+        let refused = |verb: &str, options: &[&str], grant: &str| {
+            let told = stage.verb(verb).args(options).arg(&source).run(PATIENCE).expect_code(1).stderr;
+            let grant = grant.replace("{role}", &stage.quoted_role());
+            assert!(told.contains(&grant), "PostgreSQL {major}, {verb} {options:?}: {grant}\n{told}");
+        };
+        let all = "hint: the owner can run GRANT SELECT ON \"s\".\"t\" TO {role}; GRANT UPDATE ON \"s\".\"t\" TO {role}; \
+                   GRANT DELETE ON \"s\".\"t\" TO {role}";
+        for verb in ["load", "plan", "check"] {
+            refused(verb, &merge, all);
+            refused(verb, &["--mode", "insert-new", "--key", "a"], "GRANT SELECT ON \"s\".\"t\" TO {role}");
+        }
+        stage.sql("GRANT SELECT (a) ON s.t TO {role}");
+        refused("load", &merge, "GRANT SELECT (\"b\") ON \"s\".\"t\" TO {role}");
+        stage
+            .verb("load")
+            .args(["--mode", "insert-new", "--key", "a"])
+            .arg(&source)
+            .run(PATIENCE)
+            .expect_code(0);
+        stage.sql("GRANT SELECT (b), UPDATE (b) ON s.t TO {role}");
+        stage.verb("load").args(["--mode", "merge", "--key", "a"]).arg(&source).run(PATIENCE).expect_code(0);
+        stage.sql("GRANT DELETE ON s.t TO {role}");
+        stage.verb("load").args(merge).arg(&source).run(PATIENCE).expect_code(0);
+    }
+}

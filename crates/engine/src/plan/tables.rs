@@ -116,7 +116,8 @@ pub(super) async fn plan_all(
             continue;
         }
         let columns: Vec<String> = plan.fields.iter().flatten().cloned().collect();
-        context.connection.attend(session, rights::check(session, &plan.table, &columns)).await?;
+        let needs = rights::needs(&job.arrival, columns);
+        context.connection.attend(session, rights::check(session, &plan.table, &needs)).await?;
     }
     Ok((plans, placed))
 }

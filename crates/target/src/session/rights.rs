@@ -4,8 +4,8 @@
 use super::Session;
 use crate::error::session_error;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
-use howdah_model::{Error, ErrorKind, Relation, Result, Table, sqlstate};
-use tokio_postgres::types::Type;
+use howdah_model::{Arrival, Error, ErrorKind, Mode, Relation, Result, Table, sqlstate};
+use tokio_postgres::types::{ToSql, Type};
 
 /// The role and the database of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,13 +28,43 @@ pub async fn who(session: &Session) -> Result<Who> {
     Ok(Who { role: text(0), database: text(1) })
 }
 
-/// Columns without INSERT on themselves or the table; sequences that defaults of other columns draw from (those of
+/// The columns of the statements by which rows come in, which each need a right of its own.
+#[derive(Debug, Clone, Default)]
+pub struct Needs {
+    /// Those that are filled.
+    pub insert: Vec<String>,
+    /// Those that are compared.
+    pub select: Vec<String>,
+    /// Those that are changed in rows that are there.
+    pub update: Vec<String>,
+    /// Rows are deleted.
+    pub delete: bool,
+}
+
+/// What rows that come in this way into these columns need. To be told apart, and to be left alone where nothing differs, rows of
+/// the table are read.
+pub fn needs(arrival: &Arrival, filled: Vec<String>) -> Needs {
+    let key = if arrival.has_key() { arrival.key.clone() } else { Vec::new() };
+    let merges = arrival.mode == Mode::Merge;
+    let others = filled.iter().filter(|column| merges && !key.contains(column)).cloned().collect();
+    let select = if merges { filled.clone() } else { key };
+    Needs { insert: filled, select, update: others, delete: arrival.delete_missing }
+}
+
+/// By privilege, columns without it on themselves or the table; sequences that defaults of other columns draw from (those of
 /// identity columns need no right).
 const MISSING_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE'), \
            ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = c.oid AND a.attname = ANY ($2) AND NOT a.attisdropped \
                    AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT') ORDER BY a.attnum), \
+           ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
+                 WHERE a.attrelid = c.oid AND a.attname = ANY ($3) AND NOT a.attisdropped \
+                   AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') ORDER BY a.attnum), \
+           ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
+                 WHERE a.attrelid = c.oid AND a.attname = ANY ($4) AND NOT a.attisdropped \
+                   AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'UPDATE') ORDER BY a.attnum), \
+           $5 AND NOT pg_catalog.has_table_privilege(c.oid, 'DELETE'), \
            ARRAY(SELECT DISTINCT s.oid FROM pg_catalog.pg_attrdef d \
                  JOIN pg_catalog.pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum \
                  JOIN pg_catalog.pg_depend p ON p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid \
@@ -49,35 +79,41 @@ const SEQUENCES_SQL: &str = "\
     SELECT n.nspname::text, c.relname::text FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = ANY ($1) ORDER BY 1, 2";
 
-/// Refuses when the role may not store rows in these columns of a table.
+/// Refuses when the role may not have rows come into a table so.
 ///
 /// # Errors
 /// Table with SQLSTATE 42501 and what to grant; those of the session.
-pub async fn check(session: &Session, table: &Table, columns: &[String]) -> Result<()> {
+pub async fn check(session: &Session, table: &Table, needs: &Needs) -> Result<()> {
     let fail = |error| session_error(&error, "asking for the role's rights");
-    let asked =
-        [(&table.oid as &(dyn tokio_postgres::types::ToSql + Sync), Type::OID), (&columns, Type::TEXT_ARRAY)];
+    let asked = [
+        (&table.oid as &(dyn ToSql + Sync), Type::OID),
+        (&needs.insert, Type::TEXT_ARRAY),
+        (&needs.select, Type::TEXT_ARRAY),
+        (&needs.update, Type::TEXT_ARRAY),
+        (&needs.delete, Type::BOOL),
+    ];
     let rows = session.client().query_typed(MISSING_SQL, &asked).await.map_err(fail)?;
     // Dropped in between: the load will say so.
     let Some(row) = rows.first() else { return Ok(()) };
-    let (usage, lacking, sequences): (bool, Vec<String>, Vec<u32>) = (row.get(0), row.get(1), row.get(2));
-    if usage && lacking.is_empty() && sequences.is_empty() {
-        return Ok(());
-    }
-    let Who { role, .. } = who(session).await?;
     let relation = &table.relation;
     let mut missing = Missing::default();
-    if !usage {
+    if !row.get::<_, bool>(0) {
         missing.add(
             format!("USAGE on schema {}", relation.schema),
             format!("USAGE ON SCHEMA {}", quote_ident(&relation.schema)),
         );
     }
-    if !lacking.is_empty() {
-        missing.insert(relation, &lacking, columns);
+    let by_column =
+        [("INSERT", &needs.insert, 1), ("SELECT", &needs.select, 2), ("UPDATE", &needs.update, 3)];
+    for (right, needed, at) in by_column {
+        missing.on_columns(right, relation, &row.get::<_, Vec<String>>(at), needed);
     }
+    if row.get(4) {
+        missing.add("DELETE".to_owned(), format!("DELETE ON {}", quote_relation(relation)));
+    }
+    let sequences: Vec<u32> = row.get(5);
     if !sequences.is_empty() {
-        let asked = [(&sequences as &(dyn tokio_postgres::types::ToSql + Sync), Type::OID_ARRAY)];
+        let asked = [(&sequences as &(dyn ToSql + Sync), Type::OID_ARRAY)];
         for row in session.client().query_typed(SEQUENCES_SQL, &asked).await.map_err(fail)? {
             let sequence = Relation { schema: row.get(0), name: row.get(1) };
             missing.add(
@@ -86,7 +122,10 @@ pub async fn check(session: &Session, table: &Table, columns: &[String]) -> Resu
             );
         }
     }
-    Err(missing.error(relation, &role))
+    if missing.rights.is_empty() {
+        return Ok(());
+    }
+    Err(missing.error(relation, &who(session).await?.role))
 }
 
 /// Refuses when the role may not make the table.
@@ -126,13 +165,16 @@ impl Missing {
     }
 
     /// The right on the table, unless the role has it on some of the columns: then on the others.
-    fn insert(&mut self, relation: &Relation, lacking: &[String], filled: &[String]) {
+    fn on_columns(&mut self, right: &str, relation: &Relation, lacking: &[String], needed: &[String]) {
         let table = quote_relation(relation);
-        match lacking.len() == filled.len() {
-            true => self.add("INSERT".to_owned(), format!("INSERT ON {table}")),
+        if lacking.is_empty() {
+            return;
+        }
+        match lacking.len() == needed.len() {
+            true => self.add(right.to_owned(), format!("{right} ON {table}")),
             false => self.add(
-                format!("INSERT on {}", lacking.join(", ")),
-                format!("INSERT ({}) ON {table}", quote_columns(lacking)),
+                format!("{right} on {}", lacking.join(", ")),
+                format!("{right} ({}) ON {table}", quote_columns(lacking)),
             ),
         }
     }
