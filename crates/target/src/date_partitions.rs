@@ -163,7 +163,7 @@ pub async fn make(
         PartitionUnit::Month => ("month", "YYYY_MM"),
     };
     let table = quote_relation(relation);
-    let fail = |error: &tokio_postgres::Error| refused(error, relation);
+    let fail = |error: &tokio_postgres::Error| refused(error, relation, None);
     client.batch_execute(bounds::BEGIN_SQL).await.map_err(|error| fail(&error))?;
     let parameters = [
         (&unit as _, Type::TEXT),
@@ -203,7 +203,7 @@ pub async fn make(
     if let Err(error) = client.batch_execute(&sql).await {
         // The failed transaction block is still open, or the session is gone.
         let _ = client.batch_execute("ROLLBACK").await;
-        return Err(fail(&error));
+        return Err(refused(&error, relation, Some(&leaf)));
     }
     let not_given_to = owner.filter(|_| !may).map(str::to_owned);
     Ok(Made { relation: leaf, from_day: row.get(2), to_day: row.get(3), not_given_to })
@@ -215,10 +215,12 @@ fn shortened(name: &str, bytes_max: usize) -> &str {
     end.and_then(|end| name.get(..end)).unwrap_or_default()
 }
 
-fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
+/// `made` is the partition, as soon as it has a name.
+fn refused(error: &tokio_postgres::Error, relation: &Relation, made: Option<&Relation>) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "making a partition") };
     let names = [relation.name.as_str(), relation.schema.as_str()];
-    let words = safe_message(db, names.into_iter());
+    let names = names.into_iter().chain(made.map(|made| made.name.as_str()));
+    let words = safe_message(db, names);
     match db.code().code() {
         _ if is_raised(db) => forbidden(db, relation),
         sqlstate::LOCK_NOT_AVAILABLE => {

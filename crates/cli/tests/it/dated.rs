@@ -144,3 +144,13 @@ fn a_local_time_far_from_now_gets_the_partition_of_its_own_month() {
         assert_eq!(database.value("SELECT count(*) FROM pg_inherits"), "3", "PostgreSQL {major}");
     }
 }
+
+#[test]
+fn the_name_that_is_taken_is_told() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-05\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int, day date) PARTITION BY RANGE (day); CREATE TABLE t_2024_01 ()");
+    let failed = load(&database, &source).run(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("relation \"t_2024_01\" already exists"), "{failed}");
+}
