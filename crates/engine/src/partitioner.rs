@@ -44,6 +44,8 @@ struct Covered {
     /// Begin and end of each, in order, counted as the column's type does.
     ranges: Vec<(i64, i64)>,
     made: usize,
+    /// Days for which none can be made, as the month meets a partition of other bounds.
+    barred: BTreeSet<i64>,
 }
 
 impl Covered {
@@ -81,7 +83,7 @@ impl Partitioner {
         tables: Vec<(u32, Relation, DateRanges)>,
     ) -> Result<Partitioner> {
         let dated = |(oid, relation, ranges): (u32, Relation, DateRanges)| {
-            let covered = Mutex::new(Covered { ranges: numbers(&relation, &ranges)?, made: 0 });
+            let covered = Mutex::new(Covered { ranges: numbers(&relation, &ranges)?, ..Covered::default() });
             let DateRanges { column, time_zone, binary, unit_us, .. } = ranges;
             Ok((relation, Dated { oid, column, time_zone, binary, unit_us, covered }))
         };
@@ -182,7 +184,7 @@ impl Dated {
     ) -> Result<()> {
         let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
         let (units, context) = (self.units_of_a_day(), asker.context());
-        if covered.holds(day * units) {
+        if covered.holds(day * units) || covered.barred.contains(&day) {
             return Ok(());
         }
         if covered.made == MADE_MAX {
@@ -225,7 +227,18 @@ impl Dated {
                     Err(changed) if changed.kind() == ErrorKind::Usage => return Err(error),
                     Err(failed) => return Err(failed),
                 }
-                if covered.holds(i64::from(day) * units) { Ok(()) } else { Err(error) }
+                let day = i64::from(day);
+                if covered.holds(day * units) {
+                    return Ok(());
+                }
+                if !date_partitions::overlaps(&error) {
+                    return Err(error);
+                }
+                // As without the option: the rows have no partition, and are bad records.
+                covered.barred.insert(day);
+                let message = format!("{}; its rows are refused", error.message());
+                context.warn(message);
+                Ok(())
             }
         }
     }

@@ -67,6 +67,8 @@ pub const UNDEFINED_FUNCTION: &str = "42883";
 pub const UNDEFINED_TABLE: &str = "42P01";
 /// `duplicate_table`
 pub const DUPLICATE_TABLE: &str = "42P07";
+/// `invalid_object_definition`
+pub const INVALID_OBJECT_DEFINITION: &str = "42P17";
 /// `disk_full`
 pub const DISK_FULL: &str = "53100";
 /// `out_of_memory`

@@ -215,12 +215,24 @@ fn shortened(name: &str, bytes_max: usize) -> &str {
     end.and_then(|end| name.get(..end)).unwrap_or_default()
 }
 
+/// Where the server finds that two partitions overlap; its message names both, and no values.
+const OVERLAP_ROUTINE: &str = "check_new_partition_bound";
+
+fn is_overlap(db: &DbError) -> bool {
+    db.routine() == Some(OVERLAP_ROUTINE) && db.code().code() == sqlstate::INVALID_OBJECT_DEFINITION
+}
+
+/// The day or month meets a partition of other bounds: none can be made for it.
+pub fn overlaps(error: &Error) -> bool {
+    error.sqlstate() == Some(sqlstate::INVALID_OBJECT_DEFINITION)
+}
+
 /// `made` is the partition, as soon as it has a name.
 fn refused(error: &tokio_postgres::Error, relation: &Relation, made: Option<&Relation>) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "making a partition") };
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let names = names.into_iter().chain(made.map(|made| made.name.as_str()));
-    let words = safe_message(db, names);
+    let words = if is_overlap(db) { db.message().to_owned() } else { safe_message(db, names) };
     match db.code().code() {
         _ if is_raised(db) => forbidden(db, relation),
         sqlstate::LOCK_NOT_AVAILABLE => {
@@ -234,6 +246,9 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, made: Option<&Rel
                 sqlstate::DUPLICATE_TABLE => error.with_hint(
                     "what has this name is no partition that takes the rows, or one with other bounds: rename it, or make the \
                      partitions that are missing by hand",
+                ),
+                sqlstate::INVALID_OBJECT_DEFINITION if is_overlap(db) => error.with_hint(
+                    "its rows find no partition: detach the one that is named, or make those by hand that are missing beside it",
                 ),
                 _ => error,
             }

@@ -145,6 +145,45 @@ fn a_local_time_far_from_now_gets_the_partition_of_its_own_month() {
     }
 }
 
+/// The month of a row meets a partition that does not take it.
+#[test]
+fn a_day_whose_partition_would_overlap_another_is_a_bad_record() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-05\n2,2024-02-01\n3,2024-02-20\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int, day date) PARTITION BY RANGE (day); \
+             CREATE TABLE t_q PARTITION OF t FOR VALUES FROM ('2024-02-15') TO ('2024-03-10')",
+        );
+        let failed = load(&database, &source).run(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains("record 2") && failed.contains("hint: "), "PostgreSQL {major}: {failed}");
+        assert!(failed.contains("would overlap partition \"t_q\""), "PostgreSQL {major}: {failed}");
+        load(&database, &source).args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+        let ids = "SELECT string_agg(id::text, ' ' ORDER BY id) FROM t";
+        assert_eq!(database.value(ids), "1 3", "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn a_check_tells_of_days_that_are_too_far_for_a_partition() {
+    let files = Files::new();
+    let source =
+        files.put("a.csv", b"1,2024-01-02\n2,infinity\n3,0044-03-15 BC\n4,12345-01-01\n5,-infinity\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int, day date) PARTITION BY RANGE (day)");
+    let to = database.conninfo();
+    let check = howdah("check").args(["--format", "csv", "--table", "t", "--to", &to]).arg(&source);
+    let told = check.args(["--create-partitions", "month"]).run(PATIENCE).expect_code(3).stdout;
+    assert!(told.contains("none is made for infinity"), "{told}");
+    assert!(told.contains("read 5 = good 1 + bad 4"), "{told}");
+    load(&database, &source)
+        .args(["--on-error", "skip", "--max-errors", "100%"])
+        .run(PATIENCE)
+        .expect_code(3);
+    assert_eq!(database.value("SELECT string_agg(id::text, ' ' ORDER BY id) FROM t"), "1");
+}
+
 #[test]
 fn the_name_that_is_taken_is_told() {
     let files = Files::new();

@@ -331,9 +331,26 @@ impl<'a> OfTable<'a> {
         if self.is_unknown("whether a partition can be made", std::slice::from_ref(&column)) {
             return;
         }
-        let sql = self.where_not(&format!("{} IS NULL", quote_ident(&column)));
+        let name = quote_ident(&column);
+        let sql = self.where_not(&format!("{name} IS NULL"));
         let (table, reason) =
             (self.facts().relation.name.clone(), format!("no partition takes NULL in column {column}"));
+        self.add(sqlstate::CHECK_VIOLATION, &table, reason, sql);
+        let leaves = &self.facts().leaves;
+        if leaves.len() > LEAVES_MAX {
+            return;
+        }
+        // For these days none is made: the client reads days of the years 1 to 9999.
+        let far = format!("({name} < '0001-01-01' OR {name} >= '10000-01-01')");
+        let misses = leaves
+            .iter()
+            .filter_map(|leaf| leaf.takes.as_ref())
+            .map(|takes| format!("({takes}) IS NOT TRUE"));
+        let far: Vec<String> = std::iter::once(far).chain(misses).collect();
+        let sql = self.where_not(&far.join(" AND "));
+        let reason = format!(
+            "no partition takes it, and none is made for infinity and days outside the years 1 to 9999 in column {column}"
+        );
         self.add(sqlstate::CHECK_VIOLATION, &table, reason, sql);
     }
 
