@@ -227,8 +227,9 @@ async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
 fn dropped(relation: &Relation, rows: u64) -> Error {
     let message = format!("{rows} rows did not come into {relation}; rolled back");
     Error::new(ErrorKind::Record, message).with_hint(
-        "a BEFORE INSERT trigger that returns NULL drops rows, and a row-level security policy may hide rows of the same \
-         key; load without it, or into another table",
+        "a BEFORE INSERT trigger that returns NULL drops rows, one that changes the key of a row stores it under another key, and a \
+         row-level security policy may hide rows of the same key: have the files say the key as the trigger stores it, load without \
+         the trigger or policy, or load into another table",
     )
 }
 

@@ -318,3 +318,24 @@ fn a_new_table_that_could_not_be_given_to_the_owner_is_not_begun() {
         assert_eq!(database.value(of_table), owner, "PostgreSQL {major}");
     }
 }
+
+/// The row came in, under another key than that of the file.
+#[test]
+fn a_trigger_that_changes_the_key_is_named_among_the_reasons() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\nA,x\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id text PRIMARY KEY, note text); \
+         CREATE FUNCTION low() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.id := lower(NEW.id); RETURN NEW; END'; \
+         CREATE TRIGGER low BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION low()",
+    );
+    for mode in ["merge", "insert-new"] {
+        let words = [
+            "1 rows did not come into public.t",
+            "one that changes the key of a row stores it under another key",
+        ];
+        refused(&database, &source, &["--mode", mode, "--key", "id"], 1, &words);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    }
+}
