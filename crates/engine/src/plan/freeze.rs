@@ -1,5 +1,6 @@
 //! Which tables get their rows frozen.
 
+use super::routing::BY_SERVER;
 use crate::Context;
 use howdah_model::{Error, ErrorKind, Job, Mode, OnError, Plan, RelationKind, Result, TablePlan};
 use howdah_target::session::{Session, show};
@@ -52,10 +53,13 @@ fn obstacle(table: &TablePlan, job: &Job) -> Option<Error> {
         RelationKind::Table => {}
         RelationKind::Partitioned if table.route.is_some() => {}
         RelationKind::Partitioned => {
-            return error(
-                "the server takes no COPY FREEZE into a partitioned table, and it finds the partition of each row",
-                "howdah plan says why; load the partitions one by one, or leave out --freeze",
+            // As the plan says it: `the server finds ...: REASON`.
+            let reason = table.notes.iter().find_map(|note| note.strip_prefix(BY_SERVER));
+            let why = format!(
+                "the server takes no COPY FREEZE into a partitioned table, and it finds the partition of each row{}",
+                reason.unwrap_or_default()
             );
+            return error(&why, "load the partitions one by one, or leave out --freeze");
         }
         RelationKind::Foreign | RelationKind::View => {
             return error("it is no plain table", "leave out --freeze");

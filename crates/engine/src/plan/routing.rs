@@ -70,7 +70,7 @@ pub(super) async fn choose(
 
 /// The beginnings of the notes; an earlier run's plan has them already.
 const BY_CLIENT: &str = "rows are copied into their leaf partitions";
-const BY_SERVER: &str = "the server finds the partition of each row";
+pub(super) const BY_SERVER: &str = "the server finds the partition of each row";
 const GO_ON: &str = "rows go on to the server of";
 
 /// Rows that go on slowly to another server, table by table.
