@@ -37,15 +37,17 @@ pub(super) fn staging(
     }
     let relation = &shape.table.relation;
     let what = match (shape.create.is_some(), shape.table.kind) {
-        (true, _) => Some("does not exist"),
+        (true, _) => Some(("does not exist", "make the table first")),
         (_, RelationKind::Table | RelationKind::Partitioned) => None,
-        (_, RelationKind::Foreign) => Some("is a foreign table"),
-        (_, RelationKind::View) => Some("is a view"),
+        (_, RelationKind::Foreign) => {
+            Some(("is a foreign table", "load into the table itself, on the server that has it (--to)"))
+        }
+        (_, RelationKind::View) => Some(("is a view", "name the table behind it")),
     };
-    if let Some(what) = what.filter(|_| !job.arrival.check) {
+    if let Some((what, instead)) = what.filter(|_| !job.arrival.check) {
         let message = format!("{relation} {what}, and its rows are to wait in a staging table");
         return Err(Error::new(ErrorKind::Table, message)
-            .with_hint("make the table first, or leave out --mode and --atomic"));
+            .with_hint(format!("{instead}, or leave out {}", asked_for(&job.arrival))));
     }
     let mut name = PLACE.to_owned();
     while shape.table.columns.iter().any(|column| column.name == name) {
@@ -64,6 +66,15 @@ pub(super) fn staging(
     let place =
         (job.arrival.has_key() || job.arrival.check || is_asked).then_some(PlaceColumn { name, sequence });
     Ok(Some(StagingPlan { relation, place }))
+}
+
+/// The options by which rows wait in staging tables.
+fn asked_for(arrival: &Arrival) -> &'static str {
+    match (arrival.mode, arrival.atomic) {
+        (Mode::Append, _) => "--atomic",
+        (_, false) => "--mode",
+        (_, true) => "--mode and --atomic",
+    }
 }
 
 /// Numbers the files in the order in which the sources were given; tables of one file in theirs.
