@@ -113,17 +113,28 @@ pub async fn empty(
             run("ROLLBACK").await?;
             return Ok(false);
         }
-        let only = if table.kind == RelationKind::Table { "ONLY " } else { "" };
-        let table = format!("{only}{}", quote_relation(relation));
-        run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
-        if let Some(other) = ledger.loading(session, job_id, relation).await? {
-            return Err(busy(relation, "emptied", &other));
+        let only = if table.kind == RelationKind::Partitioned { "" } else { "ONLY " };
+        let name = format!("{only}{}", quote_relation(relation));
+        let expect_free = async || match ledger.loading(session, job_id, relation).await? {
+            Some(other) => Err(busy(relation, "emptied", &other)),
+            None => Ok(()),
+        };
+        if table.kind == RelationKind::Foreign {
+            // LOCK TABLE is not for foreign tables: TRUNCATE (PostgreSQL 14) takes the lock. Not every wrapper can undo it.
+            expect_free().await?;
+            run(&format!("TRUNCATE TABLE {name}")).await?;
+        } else {
+            run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")).await?;
         }
+        expect_free().await?;
         // Rows of others may have come while the lock was waited for.
         let emptied = (Step::Truncate, 0, Changes::default());
         ledger.settle_step(session, job_id, relation, emptied).await?;
         ledger.forget_chunks(session, job_id, file_nos).await?;
-        run(&format!("TRUNCATE TABLE {table}; COMMIT")).await?;
+        if table.kind != RelationKind::Foreign {
+            run(&format!("TRUNCATE TABLE {name}")).await?;
+        }
+        run("COMMIT").await?;
         Ok(true)
     };
     let done = work.await;

@@ -2,7 +2,7 @@
 //! committed when a crash takes the receipt.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
-use howdah_testkit::{Server, ServerOptions};
+use howdah_testkit::{MAJORS, Server, ServerOptions};
 
 /// Notes for each row whether its transaction waits for the disk.
 const NOTES: &str = "\
@@ -110,6 +110,52 @@ fn rows_that_go_to_another_server_one_by_one_are_warned_of() {
             let wanted = "10 at a time (batch_size of postgres_fdw): \
                           ALTER FOREIGN TABLE \"public\".\"near\" OPTIONS (SET batch_size '1000')";
             assert!(told.contains(wanted), "{told}");
+        }
+    }
+}
+
+/// TRUNCATE empties them since PostgreSQL 14; staging tables are not for them.
+#[test]
+fn a_foreign_table_is_emptied_and_told_with_its_own_way_out() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a,b\n1,x\n2,y\n");
+    for major in MAJORS {
+        let server = Server::shared(major);
+        let database = server.database();
+        database.sql(&format!(
+            "CREATE TABLE far (a int, b text); INSERT INTO far VALUES (7, 'old'); CREATE VIEW seen AS SELECT * FROM far; {NOTES}; \
+             CREATE TRIGGER n INSTEAD OF INSERT ON seen FOR EACH ROW EXECUTE FUNCTION note(); \
+             CREATE EXTENSION postgres_fdw; \
+             CREATE SERVER loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{}', port '{}', dbname '{}'); \
+             CREATE USER MAPPING FOR CURRENT_USER SERVER loop OPTIONS (user 'postgres'); \
+             CREATE FOREIGN TABLE near (a int, b text) SERVER loop OPTIONS (table_name 'far')",
+            server.socket_folder().display(),
+            server.port(),
+            database.name()
+        ));
+        let load = |table: &str, option: &[&str]| {
+            let load = howdah("load").args(["--to", &database.conninfo(), "--table", table]).args(option);
+            load.arg(&source).run(PATIENCE)
+        };
+        let count = || database.value("SELECT string_agg(a::text, ' ' ORDER BY a) FROM far");
+        for (table, hint) in [
+            (
+                "near",
+                "hint: load into the table itself, on the server that has it (--to), or leave out --atomic",
+            ),
+            ("seen", "hint: name the table behind it, or leave out --atomic"),
+        ] {
+            let refused = load(table, &["--atomic"]).expect_code(1).stderr;
+            assert!(refused.contains(hint), "PostgreSQL {major}: {refused}");
+        }
+        let emptied = load("near", &["--mode", "truncate"]);
+        if major >= 14 {
+            emptied.expect_code(0);
+            assert_eq!(count(), "1 2", "PostgreSQL {major}");
+        } else {
+            let refused = emptied.expect_code(1).stderr;
+            assert!(refused.contains("public.near cannot be emptied"), "{refused}");
+            assert_eq!(count(), "7", "PostgreSQL {major}");
         }
     }
 }
