@@ -126,6 +126,8 @@ fn of_table(plan: &Plan, table: &TablePlan, storages: &[Storage], held: &[Held],
         Some("there is no ledger to note in how it was")
     } else if plan.job.arrival.mode == Mode::Replace {
         Some("a new table takes its place")
+    } else if table.create.is_none() && storages.is_empty() {
+        Some("it has no partitions yet")
     } else if table.create.is_none() && !storages.iter().any(|storage| storage.owned) {
         Some("the table belongs to another role")
     } else if storages.len() > LEAVES_MAX {

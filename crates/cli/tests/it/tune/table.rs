@@ -178,6 +178,10 @@ fn whoever_wants_autovacuum_off_or_does_not_own_the_table_keeps_it_as_it_is() {
         "{told}"
     );
     assert!(!as_guest("load").stderr.contains("autovacuum"));
+    database.sql("CREATE TABLE parts (LIKE t) PARTITION BY RANGE (id)");
+    let parts = howdah("plan").args(["--format", "csv", "--header", "--table", "parts", "--tune", "table"]);
+    let told = parts.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(0).stdout;
+    assert!(told.contains("autovacuum of public.parts stays as it is: it has no partitions yet"), "{told}");
     assert_eq!(database.value("SELECT reloptions IS NULL FROM pg_class WHERE relname = 't'"), "t");
 }
 
