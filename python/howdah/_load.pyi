@@ -83,8 +83,10 @@ def load(
 
     Args:
         sources: What to load: a path, a glob, a directory, `-` (standard input, which `plan`, `check` or `load` reads
-            once in a process), or a URL with `s3://`, `gs://`, `az://`, `http://` or `https://`; one, several, or a
-            mapping of each to its table.
+            once in a process, also as `/dev/stdin`), or a URL with `s3://`, `gs://`, `az://`, `http://` or `https://`;
+            one, several, or a mapping of each to its table.
+            Of a named pipe, or another `/dev/fd/N`, each call takes what it reads: a `load` does not get what a `plan`
+            before it has taken.
             Compression (gzip, zstd, bzip2, xz, lz4) is told by content. `{table}` in a source stands for the
             table's name.
         table: The table as in SQL, `[schema.]name`; may hold `{table}` as matched in the source.

@@ -100,13 +100,15 @@ def test_standard_input_is_left_alone_by_a_stopped_load(database: Database) -> N
         assert process.stdout.read() == b"1\n2\n3\n\n"
 
 
-@pytest.mark.parametrize("first", ["howdah.plan", "howdah.load"])
-def test_standard_input_is_not_read_by_a_second_call(database: Database, first: str) -> None:
+@pytest.mark.parametrize(
+    ("first", "source"), [("howdah.plan", "-"), ("howdah.load", "-"), ("howdah.plan", "/dev/stdin")]
+)
+def test_standard_input_is_not_read_by_a_second_call(database: Database, first: str, source: str) -> None:
     program = f"""
         import howdah
         for call in ({first}, howdah.load):
             try:
-                call("-", "t", to={database.conninfo!r}, format="csv", header=True)
+                call({source!r}, "t", to={database.conninfo!r}, format="csv", header=True)
             except howdah.Error as error:
                 print(error.kind, error)
     """
@@ -116,6 +118,6 @@ def test_standard_input_is_not_read_by_a_second_call(database: Database, first: 
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
     told = subprocess.run(command, check=True, input=text, capture_output=True, text=True).stdout
     last = told.splitlines()[-2:]
-    assert last[0] == "source_io file -: a pipe can be read only once, from its beginning", told
+    assert last[0] == f"source_io file {source}: a pipe can be read only once, from its beginning", told
     assert last[1] == "hint: write the data to a file, and load that", told
     assert told.count("only once") == 1

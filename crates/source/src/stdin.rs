@@ -8,10 +8,10 @@ use howdah_model::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::OFlags;
 use rustix::io::retry_on_intr;
-use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,8 +39,16 @@ impl Pipe {
         Pipe { path: None, taken: AtomicBool::new(false) }
     }
 
-    pub(crate) fn at(path: PathBuf) -> Pipe {
-        Pipe { path: Some(path), taken: AtomicBool::new(false) }
+    /// What `/dev/stdin` and its like lead to is standard input. Of devices only a terminal gives a byte once.
+    pub(crate) fn found(path: PathBuf, metadata: &Metadata) -> Pipe {
+        let stdin = io::stdin();
+        let open = stdin.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
+        let is_it = open.is_ok_and(|open| (open.dev(), open.ino()) == (metadata.dev(), metadata.ino()));
+        let is_fifo = metadata.file_type().is_fifo();
+        match is_it && (is_fifo || stdin.is_terminal()) {
+            true => Pipe::stdin(),
+            false => Pipe { path: Some(path), taken: AtomicBool::new(false) },
+        }
     }
 
     /// Starts reading. Works once; of standard input, once in a process.
@@ -63,8 +71,8 @@ impl Pipe {
             .name("pipe".into())
             .spawn(move || pump(path.as_deref(), &location, &told, &sender))
             .map_err(cannot_start)?;
-        let is_named = self.path.is_some();
-        Ok(PipeStream { blocks: receiver, end, _ended: ended, thread: is_named.then_some(thread) })
+        let is_joined = self.path.is_some();
+        Ok(PipeStream { blocks: receiver, end, _ended: ended, thread: is_joined.then_some(thread) })
     }
 }
 

@@ -78,6 +78,10 @@ async fn standard_input_is_read_once() {
         assert_eq!((again.location(), kind(again.stream(0).await)), ("-", ErrorKind::SourceIo));
         let another_load = crate::sources(&[]).list("-").await.unwrap().remove(0);
         assert_eq!(kind(another_load.stream(0).await), ErrorKind::SourceIo);
+        for path in ["/dev/stdin", "/dev/fd/0"] {
+            let by_path = crate::sources(&[]).list(path).await.unwrap().remove(0);
+            assert_eq!((by_path.location(), kind(by_path.stream(0).await)), (path, ErrorKind::SourceIo));
+        }
         return;
     }
     let mut child = Command::new(std::env::current_exe().unwrap())
