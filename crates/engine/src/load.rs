@@ -420,13 +420,17 @@ fn warn_of_waiting(run: &Run) {
 }
 
 /// After a failure that the same files and tables would meet again, nothing waits in staging tables any more. What was rejected of
-/// the files goes with it, so that it is written before, if it is wanted.
+/// the files goes with it, so that it is written before, if it is wanted; where the user stops that, all stays.
 async fn forget_staging(run: &Run, reject_file: Option<&Path>) -> Vec<(PathBuf, u64)> {
     let Some(ledger) = &run.ledger else { return Vec::new() };
     let mut written = Vec::new();
     if let Some(path) = reject_file {
-        match write_rejects(run, ledger, path).await {
+        match run.context.stop.guard(Box::pin(write_rejects(run, ledger, path))).await {
             Ok(files) => written = files,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                warn_of_waiting(run);
+                return written;
+            }
             Err(error) => run.warn(error.to_string()),
         }
     }

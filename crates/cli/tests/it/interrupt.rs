@@ -196,15 +196,30 @@ fn a_load_whose_network_stands_still_stops_on_ctrl_c() {
     scene.assert_exact("after a stall");
 }
 
-/// A load with one bad record that stands still behind its second chunk, and the connection that keeps others from reading what
+const WAITS_FOR_REJECTS: &str =
+    "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'howdah.reject'::regclass";
+
+/// The same file with a bad record behind its header.
+fn with_a_bad_record(plain: &[u8]) -> Vec<u8> {
+    let header = plain.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    [&plain[..header], b"bad", &plain[header..]].concat()
+}
+
+/// A load, perhaps with a bad record, that stands still behind its second chunk, and the connection that keeps others from reading what
 /// was rejected.
-fn load_whose_rejects_are_held(scene: &Scene, source: &Path, bad: &Path) -> (Running, Connection) {
+fn load_whose_rejects_are_held(
+    scene: &Scene,
+    (source, bad): (&Path, &Path),
+    (has_rejects, options): (bool, &[&str]),
+) -> (Running, Connection) {
     shut_gate_behind(&scene.database, 2);
     let load =
         scene.load().args(["--chunk-size", "64kB", "--jobs", "1", "--on-error", "skip", "--reject-file"]);
-    let mut running = load.arg(bad).arg(source).spawn();
+    let mut running = load.arg(bad).args(options.iter().copied()).arg(source).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
-    wait_until(scene, "SELECT count(*) FROM howdah.reject", PATIENCE);
+    if has_rejects {
+        wait_until(scene, "SELECT count(*) FROM howdah.reject", PATIENCE);
+    }
     let holder = scene.database.connect();
     holder.sql("BEGIN; LOCK TABLE howdah.reject");
     (running, holder)
@@ -215,16 +230,13 @@ fn rejected_records_are_not_waited_for_behind_ctrl_c() {
     for is_done in [false, true] {
         let plain = csv(31, 1, 20_000);
         let files = Files::new();
-        let header = plain.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        let text = [&plain[..header], b"bad", &plain[header..]].concat();
+        let text = with_a_bad_record(&plain);
         let (source, bad) = (files.put("a.csv", &text), files.path().join("bad.csv"));
         let scene = Scene::new(Server::shared(15), &[&plain]);
-        let (running, holder) = load_whose_rejects_are_held(&scene, &source, &bad);
+        let (running, holder) = load_whose_rejects_are_held(&scene, (&source, &bad), (true, &[]));
         if is_done {
             open_gate(&scene.database);
-            let waits =
-                "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'howdah.reject'::regclass";
-            wait_until(&scene, waits, PATIENCE);
+            wait_until(&scene, WAITS_FOR_REJECTS, PATIENCE);
         }
         running.interrupt();
         let told = running.wait(STOPS_WITHIN).expect_code(130).stderr;
@@ -247,6 +259,32 @@ fn rejected_records_are_not_waited_for_behind_ctrl_c() {
         }
         assert!(std::fs::read_to_string(&bad).unwrap().contains("\nbad"));
     }
+}
+
+#[test]
+fn what_was_rejected_is_not_forgotten_where_ctrl_c_keeps_it_from_its_file() {
+    let plain = csv(31, 1, 20_000);
+    let files = Files::new();
+    let (source, bad) = (files.put("a.csv", &with_a_bad_record(&plain)), files.path().join("bad.csv"));
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.database.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''closed''; END'; \
+         CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION refuse()",
+    );
+    let (running, holder) = load_whose_rejects_are_held(&scene, (&source, &bad), (true, &["--atomic"]));
+    open_gate(&scene.database);
+    wait_until(&scene, WAITS_FOR_REJECTS, PATIENCE);
+    running.interrupt();
+    let told = running.wait(STOPS_WITHIN).expect_code(1).stderr;
+    assert!(told.contains("SQLSTATE P0001") && told.contains("wait in staging tables"), "{told}");
+    assert!(told.contains("stopped by the user before the file of rejected records was written"), "{told}");
+    assert!(!bad.exists());
+    drop(holder);
+    let job = scene.database.value("SELECT job_id FROM howdah.job");
+    scene.verb("status").arg(&job).arg("--reject-file").arg(&bad).run(PATIENCE).expect_code(0);
+    assert!(std::fs::read_to_string(&bad).unwrap().contains("\nbad"));
+    scene.database.sql("DROP TRIGGER refuse ON t");
+    scene.verb("resume").arg(&job).run(PATIENCE).expect_code(3);
 }
 
 /// Waits until the server says so.
