@@ -45,7 +45,7 @@ impl Rejected {
     /// Where it has rejected nothing, an older file of this name is removed; not by a run that had nothing to load.
     ///
     /// # Errors
-    /// `Interrupted` if the load was stopped, or is meanwhile: nobody waits for gigabytes then; `Local` if a file cannot be written;
+    /// `Interrupted` if there are any and the load was stopped, or is meanwhile: nobody waits for gigabytes then; `Local` if a file cannot be written;
     /// `Usage` if it is a source; those of the ledger.
     pub async fn after(&self, context: &Context, outcome: &Outcome) -> Result<Vec<(PathBuf, u64)>> {
         let connection = &context.connection;
@@ -63,6 +63,10 @@ impl Rejected {
                     let row = history::job(connection, &self.schema, &summary.job).await?;
                     rejected::replace_files(connection, &self.schema, &row, path).await
                 };
+                // Nothing is to be written then, and all is done that was asked for.
+                if summary.rows_rejected == 0 {
+                    return writing.await;
+                }
                 let written = context.stop.guard(writing).await;
                 written.map_err(|error| match error.kind() {
                     ErrorKind::Interrupted => self.unwritten(connection, &summary.job, path),

@@ -262,6 +262,24 @@ fn rejected_records_are_not_waited_for_behind_ctrl_c() {
 }
 
 #[test]
+fn a_load_that_has_rejected_nothing_ends_well_though_ctrl_c_comes_behind_its_last_row() {
+    let plain = csv(31, 1, 20_000);
+    let files = Files::new();
+    let (source, older) = (files.put("a.csv", &plain), files.put("bad.csv", b"of yesterday"));
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let (running, holder) = load_whose_rejects_are_held(&scene, (&source, &older), (false, &[]));
+    open_gate(&scene.database);
+    wait_until(&scene, WAITS_FOR_REJECTS, PATIENCE);
+    running.interrupt();
+    // It has heard of it while the file is looked after.
+    std::thread::sleep(Duration::from_millis(300));
+    drop(holder);
+    running.wait(PATIENCE).expect_code(0);
+    assert!(!older.exists());
+    scene.assert_exact("stopped behind the last row");
+}
+
+#[test]
 fn what_was_rejected_is_not_forgotten_where_ctrl_c_keeps_it_from_its_file() {
     let plain = csv(31, 1, 20_000);
     let files = Files::new();
