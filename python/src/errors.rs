@@ -4,10 +4,14 @@
 //! supported version; here the kind of an error picks one.
 
 use crate::json;
+use clap::{Command, CommandFactory};
+use howdah_cli::options::Options;
 use howdah_cli::{account, checked};
 use howdah_engine::model::{CheckReport, Error, ErrorKind, Summary};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// Why a verb failed, and how far a load or check under way had come.
 pub(crate) struct Failure {
@@ -110,6 +114,21 @@ pub(crate) fn python_names(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
+/// The names of all options. Others stand in the names of files, say.
+fn names() -> &'static BTreeSet<String> {
+    static NAMES: OnceLock<BTreeSet<String>> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let mut names = BTreeSet::new();
+        add_names(&Options::command(), &mut names);
+        names
+    })
+}
+
+fn add_names(command: &Command, names: &mut BTreeSet<String>) {
+    names.extend(command.get_arguments().filter_map(|option| option.get_long().map(str::to_owned)));
+    command.get_subcommands().for_each(|each| add_names(each, names));
+}
+
 fn renamed(text: &str) -> String {
     let mut words = text.split("--");
     let mut renamed = words.next().unwrap_or_default().to_owned();
@@ -117,7 +136,7 @@ fn renamed(text: &str) -> String {
         let name_bytes = rest.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'-').count();
         let (name, rest) = rest.split_at(name_bytes);
         let opens = renamed.chars().next_back().is_none_or(|before| " (".contains(before));
-        if opens && name.starts_with(|first: char| first.is_ascii_lowercase()) {
+        if opens && names().contains(name) {
             renamed.push_str(&name.replace('-', "_"));
         } else {
             renamed.push_str("--");

@@ -69,6 +69,12 @@ def test_what_a_shell_is_told_keeps_its_words(
     assert '`eval "$(aws configure export-credentials --format env --profile s)"`' in (denied.value.hint or "")
 
 
+def test_only_names_of_options_are_renamed(database: Database) -> None:
+    with pytest.raises(howdah.SourceError) as failed:
+        howdah.load("a --see-below.csv", "t", to=database.conninfo)
+    assert str(failed.value).startswith("file a --see-below.csv: ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected", "kind", "says"),
     [
