@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS_MAX = 60
 
+NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
+
 
 def wait_for(what: Callable[[], bool]) -> None:
     began = time.monotonic()
@@ -48,6 +50,7 @@ def reads_a_pipe(process: subprocess.Popen[bytes]) -> bool:
     return any(task.read_text() == "pipe\n" for task in Path(f"/proc/{process.pid}/task").glob("*/comm"))
 
 
+@NEEDS_PROC
 def test_what_is_written_behind_a_stopped_load_is_for_the_next_one(database: Database, tmp_path: Path) -> None:
     database.sql("CREATE TABLE t (a int)")
     path = tmp_path / "pipe"
@@ -78,6 +81,7 @@ def test_what_is_written_behind_a_stopped_load_is_for_the_next_one(database: Dat
     assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == "1000|1000"
 
 
+@NEEDS_PROC
 def test_standard_input_is_left_alone_by_a_stopped_load(database: Database) -> None:
     program = f"""
         import signal, sys, howdah

@@ -6,7 +6,7 @@ use crate::failure;
 use bytes::Bytes;
 use howdah_model::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::retry_on_intr;
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
@@ -31,12 +31,14 @@ static STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
 #[derive(Debug)]
 pub(crate) struct Pipe {
     path: Option<PathBuf>,
+    /// A device may have to be waited for in reads.
+    is_fifo: bool,
     taken: AtomicBool,
 }
 
 impl Pipe {
     pub(crate) fn stdin() -> Pipe {
-        Pipe { path: None, taken: AtomicBool::new(false) }
+        Pipe { path: None, is_fifo: false, taken: AtomicBool::new(false) }
     }
 
     /// What `/dev/stdin` and its like lead to is standard input. Of devices only a terminal gives a byte once.
@@ -47,7 +49,7 @@ impl Pipe {
         let is_fifo = metadata.file_type().is_fifo();
         match is_it && (is_fifo || stdin.is_terminal()) {
             true => Pipe::stdin(),
-            false => Pipe { path: Some(path), taken: AtomicBool::new(false) },
+            false => Pipe { path: Some(path), is_fifo, taken: AtomicBool::new(false) },
         }
     }
 
@@ -71,7 +73,7 @@ impl Pipe {
             .name("pipe".into())
             .spawn(move || pump(path.as_deref(), &location, &told, &sender))
             .map_err(cannot_start)?;
-        let is_joined = self.path.is_some();
+        let is_joined = self.is_fifo;
         Ok(PipeStream { blocks: receiver, end, _ended: ended, thread: is_joined.then_some(thread) })
     }
 }
@@ -158,5 +160,29 @@ fn next_block(pipe: &mut File, ended: &PipeReader, location: &str) -> Result<Opt
 fn wait(pipe: &File, ended: &PipeReader) -> io::Result<bool> {
     let mut awaited = [PollFd::new(pipe, PollFlags::IN), PollFd::new(ended, PollFlags::IN)];
     retry_on_intr(|| poll(&mut awaited, None))?;
+    if awaited[0].revents().contains(PollFlags::NVAL) {
+        wait_in_reads(pipe)?;
+    }
     Ok(awaited[1].revents().is_empty())
+}
+
+/// macOS cannot poll a terminal and other devices: asked again and again, it would say so at once. Source: poll(2), BUGS.
+fn wait_in_reads(device: &File) -> io::Result<()> {
+    let flags = fcntl_getfl(device)?;
+    Ok(fcntl_setfl(device, flags - OFlags::NONBLOCK)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_polled_is_waited_for_in_reads() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let device = File::from(std::os::fd::OwnedFd::from(reader));
+        fcntl_setfl(&device, fcntl_getfl(&device).unwrap() | OFlags::NONBLOCK).unwrap();
+        assert_eq!((&device).read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        wait_in_reads(&device).unwrap();
+        assert!(!fcntl_getfl(&device).unwrap().contains(OFlags::NONBLOCK));
+    }
 }
