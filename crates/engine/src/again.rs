@@ -8,13 +8,15 @@ use howdah_target::undo::RUN_BY_ANOTHER;
 
 /// As hints name it in short.
 const RESTORE: &str = "howdah restore";
+const STATUS: &str = "howdah status JOB";
 
 /// `howdah restore 'night load' --to 'host=...' --ledger books`. Without a password.
 pub fn command(connection: &Connection, verb: &str, job_id: &str, schema: &str) -> String {
-    command_to(connection.to_type(), verb, job_id, schema)
+    command_to(connection.to_type(), verb, (job_id, schema), "")
 }
 
-fn command_to(to: Option<&str>, verb: &str, job_id: &str, schema: &str) -> String {
+/// With `more` options, a space before each.
+fn command_to(to: Option<&str>, verb: &str, (job_id, schema): (&str, &str), more: &str) -> String {
     let mut options = String::new();
     if let Some(to) = to {
         options += &format!(" --to {}", in_shell(to));
@@ -22,6 +24,7 @@ fn command_to(to: Option<&str>, verb: &str, job_id: &str, schema: &str) -> Strin
     if schema != LEDGER_DEFAULT {
         options += &format!(" --ledger {}", in_shell(schema));
     }
+    options += more;
     let job = in_shell(job_id);
     // A name like `-x` would be taken for an option anywhere before `--`.
     if job_id.starts_with('-') {
@@ -40,7 +43,7 @@ pub(crate) fn option(name: &str, value: &str) -> String {
 /// The error, whose hint names `howdah restore`, or another verb with `JOB`, in short, with the whole command.
 pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str) -> Error {
     let Some(hint) = error.hint() else { return error };
-    let mut full = hint.replace("howdah status JOB", &command(connection, "status", job_id, schema));
+    let mut full = status_in_full(hint, connection.to_type(), job_id, schema);
     // One that is in full already stands in backquotes.
     if let Some(at) = full.find(RESTORE).filter(|at| !full[..*at].ends_with('`')) {
         // Who has failed is not the one to run it.
@@ -48,10 +51,22 @@ pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str
             true => connection.to_type_by_another(),
             false => connection.to_type(),
         };
-        let restore = command_to(to, "restore", job_id, schema);
+        let restore = command_to(to, "restore", (job_id, schema), "");
         full.replace_range(at..at + RESTORE.len(), &format!("`{restore}`"));
     }
     error.with_hint(full)
+}
+
+/// In a hint the options up to the closing backquote are the command's, too.
+fn status_in_full(hint: &str, to: Option<&str>, job_id: &str, schema: &str) -> String {
+    let mut parts = hint.split(STATUS);
+    let mut full = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (more, rest) = part.split_at(part.find('`').unwrap_or(0));
+        full += &command_to(to, "status", (job_id, schema), more);
+        full += rest;
+    }
+    full
 }
 
 /// How a job that did not end is gone on with.
@@ -169,6 +184,9 @@ mod tests {
             full("`howdah status JOB --reject-file FILE`"),
             format!("`howdah status a-1 {to} --reject-file FILE`")
         );
+        let of_option =
+            in_full(error("`howdah status JOB --reject-file FILE` writes"), &connection, "-x", "howdah");
+        assert_eq!(of_option.hint(), Some(&*format!("`howdah status {to} --reject-file FILE -- -x` writes")));
         assert_eq!(in_shell("it's $x"), "'it'\\''s $x'");
     }
 }
