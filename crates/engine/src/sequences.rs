@@ -2,10 +2,13 @@
 
 use crate::Context;
 use crate::retry::patiently;
-use howdah_model::{ErrorKind, Event, Plan, Relation, Result, SequencesChoice};
+use howdah_model::{ErrorKind, Plan, Relation, Result, SequencesChoice, sqlstate};
 use howdah_target::sequences::{self, Advanced, Late, Moved, SCAN_BYTES_MAX, Sequence};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Bytes of a table that is read for its largest value: not even an empty one.
+const NOTHING: i64 = -1;
 
 /// Moves the sequences of all tables, unless they are to stay. What cannot be moved is said, with the statement that does it: the rows are in.
 ///
@@ -20,6 +23,51 @@ pub(crate) async fn advance(context: &Context, plan: &Plan) -> Result<()> {
         patiently(context, retry_for, || advance_of(context, &relation, &columns)).await?;
     }
     Ok(())
+}
+
+/// The same for a job that has finished, in case that its run was ended before. Nothing in the ledger tells, and the same command may come
+/// each night: only what an index answers is asked, and only what is behind is told.
+///
+/// # Errors
+/// `Interrupted`, and connections that stay away.
+pub(crate) async fn advance_left(context: &Context, plan: &Plan) -> Result<()> {
+    if plan.job.sequences != SequencesChoice::Advance {
+        return Ok(());
+    }
+    let retry_for = Duration::from_millis(plan.job.retry_for_ms);
+    for (relation, columns) in filled(plan) {
+        patiently(context, retry_for, || advance_left_of(context, &relation, &columns)).await?;
+    }
+    Ok(())
+}
+
+async fn advance_left_of(context: &Context, table: &Relation, columns: &[String]) -> Result<()> {
+    let connection = &context.connection;
+    let session = connection.open().await?;
+    let reading = sequences::of_columns(&session, table, columns, NOTHING);
+    let found = connection.attend(&session, reading).await?;
+    for sequence in found.iter().filter(|sequence| sequence.is_quick && !sequence.is_hidden) {
+        match connection.attend(&session, sequence.advance(&session, table)).await {
+            Ok(Advanced::Moved(moved)) => context.tell(told(sequence, &moved)),
+            // The run that has loaded the rows has told what stays at its end.
+            Ok(Advanced::Stands | Advanced::AtItsEnd(_) | Advanced::Cycles) => {}
+            // The run that has loaded the rows was refused as well, and has said so; or the table has gone meanwhile.
+            Err(error) if error.sqlstate().is_some_and(is_gone_or_refused) => {}
+            Err(error) if error.kind() == ErrorKind::Server => {
+                context.tell(stays(sequence, table, error.message()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    connection.keep(session);
+    Ok(())
+}
+
+fn is_gone_or_refused(sqlstate: &str) -> bool {
+    matches!(
+        sqlstate,
+        sqlstate::INSUFFICIENT_PRIVILEGE | sqlstate::UNDEFINED_TABLE | sqlstate::UNDEFINED_COLUMN
+    )
 }
 
 /// The columns of each table that fields of the files go into.
@@ -54,8 +102,7 @@ async fn advance_of(context: &Context, table: &Relation, columns: &[String]) -> 
         match connection.attend(&session, sequence.advance(&session, table)).await {
             Ok(Advanced::Stands) => {}
             Ok(Advanced::Moved(moved)) => {
-                let message = told(&sequence, &moved);
-                context.listener.on_event(&Event::Notice { message });
+                context.tell(told(&sequence, &moved));
             }
             Ok(Advanced::AtItsEnd(reached)) => context.warn(at_its_end(&sequence, table, reached)),
             Ok(Advanced::Cycles) => {

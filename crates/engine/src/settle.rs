@@ -151,7 +151,7 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
     }
     // A job that ends with the transaction that its rows come in may have been killed before its sequences were moved.
     if plan.job.arrival.atomic || plan.job.arrival.mode == Mode::Replace {
-        let moved = context.stop.guard(sequences::advance(context, plan)).await;
+        let moved = context.stop.guard(sequences::advance_left(context, plan)).await;
         if let Err(error) = moved {
             context.tell(format!("sequences may stay behind the rows of this job: {error}"));
         }

@@ -327,3 +327,25 @@ fn sequences_of_a_load_that_was_killed_behind_its_rows_are_moved_by_the_same_com
         assert_eq!(database.value("SELECT nextval('t_a_seq')"), "51", "{version}");
     }
 }
+
+/// The same command may come each night, with `--if-done ok`.
+#[test]
+fn a_finished_job_says_nothing_of_sequences_that_it_cannot_look_at_quickly() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"a,late,f\n50,7,1\n");
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE SEQUENCE late; CREATE TABLE t (a serial, late int DEFAULT nextval('late'::text), f int)",
+    );
+    let load = load(&database).args(["--atomic", "--if-done", "ok"]).arg(&source);
+    let first = load.run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(notices(&first).len(), 2, "{first}");
+    // Behind, and no index tells.
+    database.sql("SELECT setval('t_a_seq', 1)");
+    let again = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(notices(&again).is_empty(), "{again}");
+    assert_eq!(database.value("SELECT last_value FROM t_a_seq"), "1");
+    database.sql("DROP TABLE t");
+    let again = load.run(PATIENCE);
+    assert!(!again.stderr.contains("sequence"), "{}", again.stderr);
+}
