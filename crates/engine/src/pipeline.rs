@@ -315,6 +315,12 @@ impl Halt {
         }
     }
 
+    /// Ends when the load has failed, whatever of it is still to be stored.
+    pub(crate) async fn until_failed(&self) {
+        // The sender lives in `self`.
+        let _ = self.failures.subscribe().wait_for(|count| *count > 0).await;
+    }
+
     /// Ends when this chunk is not to be stored any more.
     pub(crate) async fn until_unwanted(&self, file_no: u32, chunk_no: u64) {
         let mut failures = self.failures.subscribe();

@@ -165,7 +165,11 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
             continue;
         }
         let next = async {
-            run.gate.pass().await;
+            // What is left to do of a load that has failed is little, and nothing is said before it.
+            tokio::select! {
+                () = run.gate.pass() => {}
+                () = run.halt.until_failed() => {}
+            }
             tokio::select! {
                 biased;
                 () = shared.handed.until_wanted(), if worker.session.is_some() => Ok(Next::Give),

@@ -183,3 +183,31 @@ fn a_disk_that_is_full_for_one_table_is_waited_for_while_another_one_is_loaded()
     assert_eq!(told.matches("\npaused: a disk of the server is full").count(), 1, "{told}");
     assert!(!told.contains("the load goes on"), "{told}");
 }
+
+/// What a chunk under way is refused for is said while the load pauses, which may be for hours.
+#[test]
+fn a_load_that_fails_while_it_pauses_does_not_wait_for_the_disk() {
+    let Some(small) = SmallDisk::mount() else { return };
+    let server = Server::private(18, &ServerOptions::default());
+    let database = server.database();
+    database.sql(&format!("CREATE TABLESPACE small LOCATION '{}'", small.path().display()));
+    database.sql(&format!(
+        "{PLAIN} PARTITION BY RANGE (id); CREATE TABLE leaf PARTITION OF t DEFAULT TABLESPACE small; \
+         CREATE TABLE gate AS SELECT 1; \
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN WHILE EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; \
+              RAISE EXCEPTION ''none is taken''; END'; \
+         CREATE TRIGGER refuse BEFORE INSERT ON leaf FOR EACH ROW EXECUTE FUNCTION refuse()"
+    ));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(64, 1, ROWS));
+    let mut running = load(&database, &source).args(["--jobs", "2", "--pause-for", "1h"]).spawn();
+    let sleeps =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    assert!(database.wait_for(sleeps, 1, || running.is_running()), "{}", running.stderr_so_far());
+    small.fill(20 << 20);
+    wait_for_words(&mut running, "paused: the server's disk for the tablespace small has");
+    database.sql("DELETE FROM gate");
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("a trigger or function raised an error"), "{told}");
+}
