@@ -345,12 +345,17 @@ impl Guard {
         }
     }
 
-    fn give_up(&mut self, run: &Run, error: Error) {
-        run.halt.fail_all(error);
-        self.gave_up = true;
+    /// Nobody looks out any more, as when a stop breaks a pause off: it is over, whether its reason has gone or not.
+    pub(crate) fn rest(&mut self, run: &Run) {
         if self.paused_since.take().is_some() {
             run.tally.pauses.end(Instant::now());
         }
+    }
+
+    fn give_up(&mut self, run: &Run, error: Error) {
+        run.halt.fail_all(error);
+        self.gave_up = true;
+        self.rest(run);
         // Those who wait find out that nothing is wanted any more.
         run.gate.set(None);
     }

@@ -335,10 +335,12 @@ pub(crate) async fn guarded<T>(
     guard: &mut Guard,
     work: impl Future<Output = T>,
 ) -> T {
-    tokio::select! {
+    let done = tokio::select! {
         done = work => done,
         never = guards::run(run, session, guard) => match never {},
-    }
+    };
+    guard.rest(run);
+    done
 }
 
 /// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
