@@ -186,9 +186,10 @@ async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u
         ),
         true => format!("{missing} rows whose transaction was lost are loaded again"),
     };
-    run.context.listener.on_event(&Event::Notice { message });
-    // How far that is, the files do not tell: most of what is read of them is in.
+    // How far that is, the files do not tell: most of what is read of them is in. Before the notice, with which a share of it would
+    // be told otherwise.
     run.is_at(format!("loading {missing} rows again"));
+    run.context.listener.on_event(&Event::Notice { message });
     run.frozen.restart(run).await;
     let opened = open_all(&run.context, &run.plan).await?;
     run.set_receipts(receipts);
