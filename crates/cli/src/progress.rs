@@ -24,7 +24,9 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the total is redrawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
-/// Lines that wait to be written; of a terminal that takes nothing for longer, only warnings are kept besides.
+/// A line that takes longer to be written is written to nobody, for now: a slow terminal takes one in milliseconds.
+const TAKEN_WITHIN: Duration = Duration::from_secs(1);
+/// Lines that wait to be written meanwhile; only warnings are kept besides.
 const LINES_MAX: usize = 1000;
 /// How long the end of a load waits for those lines. Behind it nothing is held up by a terminal but the command itself.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
@@ -58,8 +60,8 @@ struct State {
     lines_dropped: u64,
     /// It is not to be waited until the next look.
     due: bool,
-    /// The thread is at it.
-    writes: bool,
+    /// The thread is at it: since when at the line, or the bars, that it writes.
+    writing_since: Option<Instant>,
     /// Whoever has something to tell waits until it is written: the thread may be held up for good.
     over: bool,
     files: Vec<File>,
@@ -87,7 +89,7 @@ impl Drop for Telling {
         // Also of a load that has failed before it had anything to sum up.
         state.end();
         shared.changed.notify_all();
-        let waited = shared.shown.wait_timeout_while(state, SHOWN_WITHIN, |state| state.due || state.writes);
+        let waited = shared.shown.wait_timeout_while(state, SHOWN_WITHIN, |state| state.is_telling());
         waited.unwrap_or_else(PoisonError::into_inner).0.over = true;
     }
 }
@@ -96,15 +98,23 @@ impl Drop for Telling {
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
     Remark(String),
+    /// A file is in, which the summary says as well.
+    FileDone(String),
     Warning(String),
 }
 
 /// What is to be shown now.
 struct View {
     lines: Vec<Line>,
-    /// Of a screen, until the end.
-    total: Option<Total>,
-    bars: Vec<Bar>,
+    screen: Screen,
+}
+
+/// What becomes of the bars.
+enum Screen {
+    /// There are none, or it is not time to draw.
+    Unchanged,
+    Cleared,
+    Drawn(Total, Vec<Bar>),
 }
 
 struct Total {
@@ -187,6 +197,13 @@ impl Progress {
     pub fn telling(&self) -> Telling {
         Telling(Arc::clone(&self.0))
     }
+
+    /// Waits until nothing is left to be written, however long nobody takes it: for who is about to write to standard error himself,
+    /// and may end the process behind it.
+    pub fn wait_until_written(&self) {
+        let state = self.0.lock();
+        drop(self.0.shown.wait_while(state, |state| state.is_telling()));
+    }
 }
 
 impl Listener for Progress {
@@ -215,7 +232,7 @@ impl State {
             lines: Vec::new(),
             lines_dropped: 0,
             due: false,
-            writes: false,
+            writing_since: None,
             over: false,
             files: Vec::new(),
             bars: BTreeSet::new(),
@@ -246,7 +263,7 @@ impl State {
             Event::Lost { file_no, rows } => self.lost(*file_no, *rows),
             Event::FileDone { file_no } => {
                 let line = self.file_done(*file_no);
-                self.remark(line);
+                self.line(Line::FileDone(line));
             }
             Event::Sessions { open, waits } => self.sessions = show_sessions(*open, waits),
             Event::Retry { reason, delay } => {
@@ -273,15 +290,32 @@ impl State {
     }
 
     fn remark(&mut self, text: String) {
+        self.line(Line::Remark(text));
+    }
+
+    fn line(&mut self, line: Line) {
         if self.quiet {
             return;
         }
-        if self.lines.len() < LINES_MAX {
-            self.lines.push(Line::Remark(text));
-        } else {
-            self.lines_dropped += 1;
-        }
         self.due = true;
+        let is_stuck = self.writing_since.is_some_and(|since| since.elapsed() >= TAKEN_WITHIN);
+        if !is_stuck || self.lines.len() < LINES_MAX {
+            self.lines.push(line);
+            return;
+        }
+        self.lines_dropped += 1;
+        let is_spare = |line: &Line| matches!(line, Line::FileDone(_));
+        if !is_spare(&line)
+            && let Some(spare) = self.lines.iter().position(is_spare)
+        {
+            self.lines.remove(spare);
+            self.lines.push(line);
+        }
+    }
+
+    /// Something is to be written, or is being written.
+    fn is_telling(&self) -> bool {
+        self.due || self.writing_since.is_some()
     }
 
     /// What is to be shown now; lines are shown once.
@@ -289,7 +323,8 @@ impl State {
         let mut lines = std::mem::take(&mut self.lines);
         let dropped = std::mem::take(&mut self.lines_dropped);
         if dropped > 0 {
-            let text = format!("{} lines more are not told: nobody took them", show_count(dropped));
+            let what = if dropped == 1 { "line is" } else { "lines are" };
+            let text = format!("{} {what} left out: nobody took any for a while", show_count(dropped));
             lines.push(Line::Remark(text));
         }
         let tells_total = !(self.quiet || self.ended || self.files.is_empty());
@@ -297,11 +332,24 @@ impl State {
             self.drawn = Instant::now();
             lines.push(Line::Remark(self.total_line()));
         }
-        let total = (tells_total && self.has_screen).then(|| Total {
+        let screen = match (tells_total, self.has_screen && self.drawn.elapsed() >= DRAW_EVERY) {
+            (false, _) => Screen::Cleared,
+            (true, false) => Screen::Unchanged,
+            (true, true) => {
+                self.drawn = Instant::now();
+                self.draw()
+            }
+        };
+        View { lines, screen }
+    }
+
+    /// Goes through all files, of which there may be many.
+    fn draw(&self) -> Screen {
+        let total = Total {
             bytes_known: self.bytes_known,
             bytes_passed: self.bytes_passed(),
             line: self.total_line(),
-        });
+        };
         let bar = |no: &usize| {
             let file = self.files.get(*no)?;
             Some(Bar {
@@ -312,7 +360,7 @@ impl State {
                 rows: file.rows,
             })
         };
-        View { lines, total, bars: self.bars.iter().filter_map(bar).collect() }
+        Screen::Drawn(total, self.bars.iter().filter_map(bar).collect())
     }
 
     fn begin(&mut self, plan: &Plan) {
@@ -492,7 +540,12 @@ mod tests {
         let files = 0..BARS_MAX + 2;
         state.files = files.map(|no| File::new(no.to_string(), Some(9), true)).collect();
         let read_all = |state: &mut State| (0..).take(BARS_MAX + 2).for_each(|no| state.read(no, 1));
-        let drawn = |state: &mut State| state.view().bars.iter().map(|bar| bar.file_no).collect::<Vec<_>>();
+        let drawn = |state: &mut State| {
+            state.drawn = Instant::now().checked_sub(DRAW_EVERY).unwrap();
+            let Screen::Drawn(_, bars) = state.view().screen else { panic!("it is time to draw") };
+            assert!(matches!(state.view().screen, Screen::Unchanged), "drawn at every look");
+            bars.iter().map(|bar| bar.file_no).collect::<Vec<_>>()
+        };
         read_all(&mut state);
         assert_eq!(drawn(&mut state), (0..BARS_MAX).collect::<Vec<_>>());
         state.file_done(3);
@@ -500,19 +553,40 @@ mod tests {
         assert_eq!(drawn(&mut state), (0..=BARS_MAX).filter(|no| *no != 3).collect::<Vec<_>>());
     }
 
+    fn tell_many(state: &mut State) {
+        state.files = vec![File::new("a.csv".to_owned(), None, true)];
+        state.count(&Event::FileDone { file_no: 0 });
+        for no in 1..LINES_MAX + 3 {
+            state.count(&Event::Notice { message: no.to_string() });
+        }
+        state.count(&Event::FileDone { file_no: 0 });
+        state.count(&Event::Warning { message: "look".to_owned() });
+    }
+
     #[test]
     fn of_lines_that_nobody_takes_warnings_are_kept() {
         let mut state = State::new(false, false);
-        for no in 0..LINES_MAX + 3 {
-            state.count(&Event::Notice { message: no.to_string() });
-        }
-        state.count(&Event::Warning { message: "look".to_owned() });
+        state.writing_since = Instant::now().checked_sub(TAKEN_WITHIN);
+        tell_many(&mut state);
         let lines = state.view().lines;
         assert_eq!(lines.len(), LINES_MAX + 2);
+        // The first notice that found no room took that of the file that is in.
+        assert_eq!(lines[0], Line::Remark("1".to_owned()));
+        assert_eq!(lines[LINES_MAX - 1], Line::Remark(LINES_MAX.to_string()));
         assert_eq!(lines[LINES_MAX], Line::Warning("look".to_owned()));
-        let told = "3 lines more are not told: nobody took them".to_owned();
+        let told = "4 lines are left out: nobody took any for a while".to_owned();
         assert_eq!(lines[LINES_MAX + 1], Line::Remark(told));
         assert!(state.view().lines.is_empty());
+    }
+
+    #[test]
+    fn many_lines_at_once_are_all_told_where_they_are_taken() {
+        for since in [None, Some(Instant::now())] {
+            let mut state = State::new(false, false);
+            state.writing_since = since;
+            tell_many(&mut state);
+            assert_eq!(state.view().lines.len(), LINES_MAX + 5);
+        }
     }
 
     #[test]

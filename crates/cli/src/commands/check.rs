@@ -39,8 +39,12 @@ pub async fn check(
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let planned = howdah_engine::plan(&context, only_checked(job)).await?;
-    let outcome = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
+    let outcome = howdah_engine::check(&context, planned, reject_file.as_deref()).await;
     drop(telling);
+    if !printer.json() || outcome.is_err() {
+        progress.wait_until_written();
+    }
+    let outcome = outcome?;
     for (path, records) in &outcome.written {
         printer.say(&format!("bad records: {} in {}", show_count(*records), path.display()));
     }

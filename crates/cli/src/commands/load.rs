@@ -41,9 +41,14 @@ pub(super) async fn run(
     let context =
         Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
     let prepare = |planned| rejected.planned(planned);
-    let mut outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise)?;
+    let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise);
     drop(telling);
+    let mut outcome = outcome.inspect_err(|_| progress.wait_until_written())?;
     let after = rejected.after(&context, &outcome).await;
+    // A document goes elsewhere, and its reader need not take both.
+    if !printer.json() {
+        progress.wait_until_written();
+    }
     for (path, records) in after.as_ref().map(Vec::as_slice).unwrap_or_default() {
         printer.say(&format!("rejected records: {} in {}", show_count(*records), path.display()));
     }

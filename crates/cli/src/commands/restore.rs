@@ -38,9 +38,14 @@ pub async fn restore(
     let listener = Arc::new(Progress::new(printer.clone())?);
     let telling = listener.telling();
     let server = connection.display();
-    let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
-    let restored = restore::restore(&context, &schema, options.job.as_deref()).await?;
+    let context =
+        Context { sources: Sources::new()?, connection, listener: listener.clone(), stop: stop.clone() };
+    let restored = restore::restore(&context, &schema, options.job.as_deref()).await;
     drop(telling);
+    if !printer.json() || restored.is_err() {
+        listener.wait_until_written();
+    }
+    let restored = restored?;
     if printer.json() {
         printer.out(&json(&Restored { restored: restored.back, not_restored: restored.not_back }));
     } else if restored.back + restored.not_back == 0 {

@@ -1,11 +1,12 @@
 //! Writes what there is to show, on a thread of its own: a terminal or a pipe that takes nothing holds up nobody else.
 
-use super::{DRAW_EVERY, LOOK_EVERY, Line, Shared, View};
+use super::{DRAW_EVERY, LOOK_EVERY, Line, Screen, Shared, View};
 use crate::printer::{self, Printer};
 use crate::units::show_rows;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 /// Draws until the process ends.
 pub(super) fn draw(shared: &Arc<Shared>, mut canvas: Canvas) {
@@ -15,11 +16,11 @@ pub(super) fn draw(shared: &Arc<Shared>, mut canvas: Canvas) {
         let waited = shared.changed.wait_timeout_while(state, wait, |state| !state.due);
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
         let view = state.view();
-        (state.due, state.writes) = (false, true);
+        (state.due, state.writing_since) = (false, Some(Instant::now()));
         drop(state);
-        canvas.show(view);
+        canvas.show(view, || shared.lock().writing_since = Some(Instant::now()));
         state = shared.lock();
-        state.writes = false;
+        state.writing_since = None;
         shared.shown.notify_all();
     }
 }
@@ -38,19 +39,26 @@ impl Canvas {
         Canvas { printer, screen, total: None, bars: HashMap::new() }
     }
 
-    fn show(&mut self, view: View) {
+    /// Says so of each line that was taken.
+    fn show(&mut self, view: View, taken: impl Fn()) {
         for line in &view.lines {
             self.line(line);
+            taken();
         }
         let Some(screen) = self.screen.clone() else { return };
+        let (total, bars) = match view.screen {
+            Screen::Unchanged => return,
+            Screen::Cleared => (None, Vec::new()),
+            Screen::Drawn(total, bars) => (Some(total), bars),
+        };
         self.bars.retain(|no, bar| {
-            let stays = view.bars.iter().any(|shown| shown.file_no == *no);
+            let stays = bars.iter().any(|shown| shown.file_no == *no);
             if !stays {
                 bar.finish_and_clear();
             }
             stays
         });
-        let Some(shown) = view.total else {
+        let Some(shown) = total else {
             if let Some(total) = self.total.take() {
                 total.finish_and_clear();
             }
@@ -61,7 +69,7 @@ impl Canvas {
             total.set_style(style(shown.bytes_known.is_some(), "total"));
             total
         });
-        for shown in view.bars {
+        for shown in bars {
             let bar = self.bars.entry(shown.file_no).or_insert_with(|| {
                 let bar = screen.insert_before(total, ProgressBar::new(shown.stored_bytes.unwrap_or(0)));
                 bar.set_style(style(shown.stored_bytes.is_some(), &name(&shown.location)));
@@ -88,14 +96,14 @@ impl Line {
     pub(super) fn write(&self, printer: &Printer) {
         match self {
             Line::Warning(text) => printer.warn(text),
-            Line::Remark(text) => printer.say(&printer::line(text)),
+            Line::Remark(text) | Line::FileDone(text) => printer.say(&printer::line(text)),
         }
     }
 
     fn in_full(&self) -> String {
         match self {
             Line::Warning(text) => format!("warning: {text}"),
-            Line::Remark(text) => text.clone(),
+            Line::Remark(text) | Line::FileDone(text) => text.clone(),
         }
     }
 }
