@@ -164,7 +164,7 @@ fn why_a_job_failed_is_in_the_ledger_until_it_runs_again() {
 
         // A ledger of before.
         database.sql(
-            "ALTER TABLE howdah.job DROP COLUMN error; ALTER TABLE howdah.file DROP COLUMN real_location; \
+            "ALTER TABLE howdah.job DROP COLUMN error, DROP COLUMN ledger_oid; ALTER TABLE howdah.file DROP COLUMN real_location; \
              ALTER TABLE howdah.step DROP COLUMN held_back; DELETE FROM howdah.migration WHERE version > 10",
         );
         let older = status(&["j"]);

@@ -202,7 +202,8 @@ fn a_file_is_known_by_whatever_path_it_was_loaded() {
         assert!(again().contains("the file is in public.t already"), "{}", again());
         // A ledger of before.
         scene.database.sql(
-            "ALTER TABLE howdah.file DROP COLUMN real_location; DELETE FROM howdah.migration WHERE version > 12",
+            "ALTER TABLE howdah.file DROP COLUMN real_location; ALTER TABLE howdah.job DROP COLUMN ledger_oid; \
+             DELETE FROM howdah.migration WHERE version > 12",
         );
         std::fs::write(files.path().join("b.csv"), "id,part,amount,note\n").unwrap();
         scene.load().arg(files.path().join("b.csv")).run(PATIENCE).expect_code(0);

@@ -148,7 +148,7 @@ fn pieces_of_text_without_a_header_make_no_columns() {
         let load = load(&database).args(options).args([&a, &b]);
         let refused = load.run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains("its first record may be a header or data"), "{refused}");
-        assert!(refused.contains("say --header=false if the first record is data"), "{refused}");
+        assert!(refused.contains("if it is a header, say --header"), "{refused}");
         assert!(!refused.contains("wien"), "{refused}");
     };
     refused(&["--table", "t", "--create"]);

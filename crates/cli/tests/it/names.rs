@@ -51,7 +51,8 @@ fn nasty_names_of_tables_columns_files_jobs_and_ledgers_load_normally() {
         let load = load.args(["--indexes", "rebuild", "--triggers", "disable", "--after", "vacuum"]);
         let load = load.args(["--format", "csv", "--header"]).arg(&source);
         let what = format!("PostgreSQL {major}, {name:?}");
-        let planned = howdah("plan").args(["--table", &written, "--to", &database.conninfo()]).arg(&source);
+        let planned = howdah("plan").args(["--table", &written, "--to", &database.conninfo(), "--header"]);
+        let planned = planned.arg(&source);
         planned.run(PATIENCE).expect_code(0);
         load.clone().run(PATIENCE).expect_code(0);
         let found = database.value(&format!("SELECT {table} FROM {written} WHERE id = 5"));
