@@ -78,6 +78,7 @@ class FilePlan(TypedDict):
     """Where the data ends before the file does: totals, notes, a second table."""
     record_like: int
     """Lines of the table's width beside it, or right below it, that are taken for titles, totals or notes."""
+    foreign_escapes: bool
     other_table: bool
     """Another table begins where this one ends."""
     found: Optional[str]
@@ -188,6 +189,8 @@ class JobRecord(TypedDict):
     """When its last run ended."""
     runs: int
     rows_stored: int
+    rows_waiting: int
+    """Rows of its chunks that wait in staging tables for its next run."""
     chunks: int
     to_put_back: list[str]
     """What it has dropped and not put back yet; `howdah.restore` does."""

@@ -167,7 +167,7 @@ fn values_of_chunks_with_many_bad_records_are_kept_as_their_columns_say() {
              'BEGIN IF NEW.doc LIKE ''short%'' THEN RAISE check_violation; END IF; RETURN NEW; END'; \
              CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse()",
         );
-        let command = load(&database).args(["--table", "t", "--on-error", "skip"]).arg(&source);
+        let command = load(&database).args(["--table", "t", "--header", "--on-error", "skip"]).arg(&source);
         command.run(PATIENCE).expect_code(3);
         assert_eq!(database.value("SELECT count(*) FROM t"), "200", "PostgreSQL {version}");
         expect_kept(&database, &format!("PostgreSQL {version}"));

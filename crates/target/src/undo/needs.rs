@@ -13,7 +13,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// What an index refers to, and what the functions of that refer to, as far as the catalog knows; operators of exclusion constraints
-/// are not among what it depends on. Definitions name in full what is outside `pg_catalog`, which takes USAGE of its schema. Expressions
+/// are not among what it depends on. Definitions name in full what is outside `pg_catalog`, which takes USAGE of its schema;
+/// operator classes that are a type's default they do not name. Expressions
 /// are computed by rows that come as whoever brings them, and by a build as the owner of the table.
 ///
 /// From PostgreSQL 17 on, they are computed by a build under `pg_catalog, pg_temp`, whatever the session says. Bodies that are
@@ -26,6 +27,8 @@ const LACKING_SQL: &str = "\
             SELECT d.refclassid, d.refobjid FROM pg_catalog.pg_depend d \
             WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.objid = i.indexrelid \
               AND d.refobjid <> i.indrelid \
+              AND NOT EXISTS (SELECT FROM pg_catalog.pg_opclass o WHERE o.oid = d.refobjid AND o.opcdefault \
+                              AND d.refclassid = 'pg_catalog.pg_opclass'::pg_catalog.regclass::pg_catalog.oid) \
             UNION ALL SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid, operator.oid \
             FROM pg_catalog.pg_constraint con CROSS JOIN pg_catalog.unnest(con.conexclop) AS operator (oid) \
             WHERE con.conrelid = i.indrelid AND con.conindid = i.indexrelid AND con.contype = 'x') AS named (classid, objid) \

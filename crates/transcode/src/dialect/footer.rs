@@ -197,9 +197,13 @@ impl Footer<'_, '_> {
     fn is_unlike_records(&self, block: Range<usize>, from: usize) -> bool {
         let (width, classes) = (self.profile.width(), self.profile.classes());
         let typed = classes.iter().flatten().count();
+        let Some(first) = classes.iter().position(Option::is_some) else { return false };
+        // A record that nobody has filled in yet has its day or number.
         let is_unlike = |no: usize| {
             let kinds = self.lines.kinds(no);
-            kinds.len() == width && agreement(kinds, &classes).0 * 2 < typed
+            kinds.len() == width
+                && kinds[first].class() != classes[first]
+                && agreement(kinds, &classes).0 * 2 < typed
         };
         let is_record = |no: usize| !self.lines.lines[no].is_blank() && !is_unlike(no);
         typed >= TYPED_MIN

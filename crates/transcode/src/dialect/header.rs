@@ -254,10 +254,14 @@ fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> us
         Some(class) => class == Class::Number,
         None => column < profile.width() && !profile.is_text(column),
     };
-    let numbers: Vec<f64> = (values.iter().zip(kinds).enumerate())
-        .filter(|(column, (_, kind))| kind.class() == Some(Class::Number) && may_count(*column))
-        .filter_map(|(_, (value, _))| value.parse().ok())
+    let columns: Vec<usize> = (0..values.len().min(kinds.len()))
+        .filter(|column| kinds[*column].class() == Some(Class::Number) && may_count(*column))
         .collect();
+    // One column of numbers and one of nothing are a beginning and an end that is open.
+    if columns.iter().filter(|column| profile.class(**column).is_some()).count() < 2 {
+        return 0;
+    }
+    let numbers: Vec<f64> = columns.into_iter().filter_map(|column| values[column].parse().ok()).collect();
     let each = |agree: fn(f64, f64) -> bool| numbers.windows(2).all(|pair| agree(pair[0], pair[1]));
     let years = numbers.len() > 1
         && numbers.iter().all(|year| (1800.0..2200.0).contains(year))
