@@ -170,9 +170,13 @@ async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<
     Ok(())
 }
 
+/// Autovacuum gives way only to who has waited for `deadlock_timeout`, a second by default: with less, what a load has dropped would
+/// stay away for as long as its tables are vacuumed.
+const YIELDED_WITHIN_MS: u64 = 2_000;
+
 /// How long a load waits for a lock at a time to put something back.
 pub(crate) fn put_back_within_ms(plan: &Plan) -> u64 {
-    plan.job.arrival.lock_timeout_ms.min(LOCK_WITHIN_MS)
+    plan.job.arrival.lock_timeout_ms.clamp(YIELDED_WITHIN_MS, LOCK_WITHIN_MS)
 }
 
 /// Puts it back; what could not be is told by the errors.
