@@ -13,7 +13,7 @@ pub(super) fn check(stage: &Stage) -> Vec<String> {
 }
 
 /// The job that is done, whatever others have been given up, or had their UNLOGGED table emptied by a crash behind their end.
-fn of_job(stage: &Stage) -> String {
+pub(super) fn of_job(stage: &Stage) -> String {
     let jobs = format!("{}.job WHERE status = 'done' AND {}", stage.ledger, stage.is_of_files());
     format!("job_id = (SELECT job_id FROM {jobs} ORDER BY started_at DESC LIMIT 1)")
 }

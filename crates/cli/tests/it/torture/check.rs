@@ -2,6 +2,7 @@
 
 use super::account;
 use super::mode::Arrival;
+use super::reject_file;
 use super::shape::Shape;
 use super::stage::Stage;
 use super::world::World;
@@ -69,6 +70,7 @@ impl Before {
             left.push(format!("the ledger holds {relations:?}, and usually {ledger_relations:?}"));
         }
         left.extend(account::check(stage));
+        left.extend(reject_file::check(world, stage));
         left.extend(wait_for_sessions(stage));
         found
     }

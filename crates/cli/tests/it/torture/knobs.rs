@@ -1,6 +1,7 @@
 //! Options that say how a load goes about it, and not what comes of it.
 
 use super::mode::{Mode, OnError};
+use super::reject_file;
 use super::shape::Shape;
 use fastrand::Rng;
 
@@ -25,6 +26,8 @@ pub(super) struct Knobs {
     pub(super) verify: Option<&'static str>,
     /// What becomes of NUL bytes.
     pub(super) nul: &'static str,
+    /// What is left out is written to a file.
+    pub(super) reject_file: bool,
     /// A bound that is not reached.
     pub(super) bounded: bool,
     /// The type of the ids of a table that the load makes, if it is told.
@@ -75,6 +78,7 @@ impl Knobs {
             bounded: mode.on_error == OnError::Skip && random.bool(),
             id_type: if is_made { one_of(random, &[None, Some("bigint")]) } else { None },
             keyed: is_made && random.bool(),
+            reject_file: reject_file::draw(random, mode.on_error),
         }
     }
 

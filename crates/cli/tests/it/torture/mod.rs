@@ -15,6 +15,7 @@ mod knobs;
 mod mode;
 mod moment;
 mod others;
+mod reject_file;
 mod scenario;
 mod shape;
 mod stage;
@@ -27,6 +28,7 @@ use check::{Before, Findings};
 use fastrand::Rng;
 use faults::Fault;
 use howdah_testkit::{Finished, MAJORS, S3, SmallDisk};
+use knobs::Knobs;
 use mode::Mode;
 use scenario::Scenario;
 use shape::Shape;
@@ -212,12 +214,14 @@ fn dealt(seed: u64, server_no: usize, round: u64) -> Vec<Fault> {
 /// What the ledger of a load consists of that nothing has struck.
 fn usual_ledger(world: &World<'_>) -> Vec<String> {
     let mut random = Rng::with_seed(0);
+    let drawn = Scenario::draw(&mut random, Fault::Kill);
     let calm = Scenario {
         shape: Shape::Plain,
         mode: Mode::APPEND,
         flaws: Vec::new(),
         beside: None,
-        ..Scenario::draw(&mut random, Fault::Kill)
+        knobs: Knobs { bounded: false, reject_file: false, ..drawn.knobs.clone() },
+        ..drawn
     };
     let stage = Stage::set(world, calm, 0, &mut random);
     stage.load(world).run(PATIENCE).expect_code(0);

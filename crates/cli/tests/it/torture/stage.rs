@@ -234,6 +234,10 @@ impl Stage {
         options.retain(|word| name != "check" || word != "--freeze");
         let command = howdah(name).args(["--to", &self.to(world)]).args(options);
         let command = command.envs(world.s3.env_through(&world.to_s3)).envs(world.clock_env());
+        // Two loads would write the same file.
+        let is_written = scenario.knobs.reject_file && name == "load" && sources != self.beside;
+        let reject_file = is_written.then(|| format!("--reject-file={}", self.reject_file().display()));
+        let command = command.args(reject_file);
         sources.iter().fold(command, |command, name| {
             if scenario.in_bucket {
                 command.arg(format!("s3://{}/{name}", self.bucket))
@@ -241,6 +245,16 @@ impl Stage {
                 command.arg(self.files.path().join(name))
             }
         })
+    }
+
+    /// Where a load writes what it has left out.
+    pub(super) fn reject_file(&self) -> PathBuf {
+        self.files.path().join(super::reject_file::NAME)
+    }
+
+    /// `howdah status` of a job.
+    pub(super) fn status(&self, world: &World<'_>, job: &str) -> HowdahCommand {
+        howdah("status").args([job, "--to", &self.to(world), "--ledger", self.scenario.knobs.ledger])
     }
 
     /// `howdah restore`.
