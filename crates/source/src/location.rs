@@ -140,8 +140,37 @@ pub(crate) fn shown(url: &Url) -> String {
     shown.into()
 }
 
-/// Parameters of a signature: those whose name sounds of a secret, and the rest of the three clouds' signing
-/// schemes, which change with each signing.
+/// Parameters that belong to a signature where the first one is there: they say when, by whom or for what it was made, and change
+/// with each signing, or with the key that signs.
+const BESIDE_A_SIGNATURE: [(&str, &[&str]); 6] = [
+    // https://learn.microsoft.com/rest/api/storageservices/create-user-delegation-sas
+    (
+        "sig",
+        &[
+            "sv", "ss", "srt", "sr", "sp", "se", "st", "spr", "sip", "skoid", "sktid", "skt", "ske", "sks",
+            "skv", "sdd", "saoid", "suoid",
+        ],
+    ),
+    // CloudFront; Google's older way.
+    ("signature", &["key-pair-id", "hash-algorithm", "googleaccessid"]),
+    // Alibaba, Volcengine, Tencent.
+    ("x-oss-signature", &["x-oss-date", "x-oss-expires", "x-oss-additional-headers"]),
+    ("x-tos-signature", &["x-tos-algorithm", "x-tos-date", "x-tos-expires", "x-tos-signedheaders"]),
+    ("q-signature", &["q-ak", "q-key-time", "q-header-list", "q-url-param-list"]),
+    // Qiniu, Bunny.
+    ("token", &["e", "token_path"]),
+];
+
+/// The name of a parameter as it is meant, in lower case.
+fn name_of(pair: &str) -> String {
+    let encoded = pair.split('=').next().unwrap_or(pair);
+    let name =
+        url::form_urlencoded::parse(encoded.as_bytes()).next().map_or(Cow::Borrowed(""), |(name, _)| name);
+    name.to_ascii_lowercase()
+}
+
+/// Parameters of a signature: those whose name sounds of a secret, and the rest of the signing schemes, which change with each
+/// signing.
 fn is_signing(pair: &str, query: &str) -> bool {
     const EXACTLY: [&str; 14] = [
         "sig",
@@ -175,25 +204,19 @@ fn is_signing(pair: &str, query: &str) -> bool {
         "accesskey",
         "access_key",
     ];
-    // https://learn.microsoft.com/rest/api/storageservices/create-user-delegation-sas
-    const AZURE: [&str; 18] = [
-        "sv", "ss", "srt", "sr", "sp", "se", "st", "spr", "sip", "skoid", "sktid", "skt", "ske", "sks",
-        "skv", "sdd", "saoid", "suoid",
-    ];
-    let encoded = pair.split('=').next().unwrap_or(pair);
-    let name =
-        url::form_urlencoded::parse(encoded.as_bytes()).next().map_or(Cow::Borrowed(""), |(name, _)| name);
-    let name = name.to_ascii_lowercase();
+    let name = name_of(pair);
     // Whose work it is, is no secret.
     let is_of_author = name.starts_with("author") && !name.starts_with("authori");
-    let is_sas = query.split('&').any(|pair| pair.starts_with("sig="));
+    let has = |wanted: &str| query.split('&').any(|pair| name_of(pair) == wanted);
+    let is_beside =
+        BESIDE_A_SIGNATURE.iter().any(|(signature, others)| others.contains(&&*name) && has(signature));
     EXACTLY.contains(&name.as_str())
         || (!is_of_author && WITHIN.iter().any(|word| name.contains(word)))
         || name.starts_with("x-amz-")
         || name.starts_with("x-goog-")
         || name.starts_with("q-sign-")
         || name.starts_with("expires")
-        || (is_sas && AZURE.contains(&name.as_str()))
+        || is_beside
 }
 
 #[cfg(test)]
@@ -239,6 +262,19 @@ mod tests {
         assert_eq!(shown_of("https://h/x?sv=2024&se=1&sp=r&sig=f00%3D"), "https://h/x?***");
         assert_eq!(shown_of("https://h/x?api%5Fkey=f00"), "https://h/x?***");
         assert_eq!(shown_of("https://h/x?authorization=f00"), "https://h/x?***");
+        for signed in [
+            "Expires=1&OSSAccessKeyId=k&Signature=f00",
+            "x-oss-signature-version=OSS4-HMAC-SHA256&x-oss-date=1&x-oss-expires=2&x-oss-credential=k&x-oss-signature=f00",
+            "Policy=p&Signature=f00&Key-Pair-Id=K1&Hash-Algorithm=SHA256",
+            "GoogleAccessId=me@example.com&Expires=1&Signature=f00",
+            "q-sign-algorithm=sha1&q-ak=k&q-sign-time=1&q-key-time=1&q-header-list=host&q-url-param-list=&q-signature=f00",
+            "X-Tos-Algorithm=A&X-Tos-Credential=k&X-Tos-Date=1&X-Tos-Expires=2&X-Tos-SignedHeaders=host&X-Tos-Signature=f00",
+            "e=1893456000&token=k:f00",
+            "SV=2024&SE=1&Sig=f00",
+        ] {
+            assert_eq!(shown_of(&format!("https://h/x?versionId=7&{signed}")), "https://h/x?versionId=7&***");
+        }
+        assert_eq!(shown_of("https://h/x?e=1&t=2&is=3"), "https://h/x?e=1&t=2&is=3");
         for name in
             ["pass", "passphrase", "code", "jwt", "PHPSESSID", "hmac", "rlkey", "hdnts", "q-sign-time"]
         {
