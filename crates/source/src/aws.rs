@@ -11,6 +11,7 @@ use crate::setting::{expect_endpoint, expect_printable, expect_region};
 use howdah_model::{Error, ErrorKind, Result};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use std::path::PathBuf;
+use url::Url;
 
 const HINT: &str = "check the AWS_* variables, AWS_REGION and AWS_ENDPOINT_URL_S3 among them";
 
@@ -51,7 +52,7 @@ fn build(builder: AmazonS3Builder) -> Result<AmazonS3> {
     builder.build().map_err(|error| unusable(&error, Scheme::S3, HINT))
 }
 
-/// Path-style addresses work with every endpoint, so they are what the library uses unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` says
+/// Path-style addresses work with every endpoint, so they are used unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` or the profile says
 /// otherwise. A session token belongs to the keys beside it: one that is left in the environment is none of a profile's keys.
 fn settings(
     bucket: &str,
@@ -88,7 +89,54 @@ fn settings(
         builder = builder.with_access_key_id(id).with_secret_access_key(secret);
         builder = session.iter().fold(builder, AmazonS3Builder::with_token);
     }
+    if is_virtual_hosted(environment, profile)? {
+        builder = builder.with_virtual_hosted_style_request(true);
+        let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
+            .iter()
+            .find_map(|key| builder.get_config_value(key));
+        if let Some(endpoint) = endpoint {
+            builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, hosted(&endpoint, bucket)?);
+        }
+    }
     Ok(builder.with_bucket_name(bucket).with_retry(no_retries()))
+}
+
+/// `auto` means what it says: path style works everywhere.
+fn is_virtual_hosted(environment: &Environment, profile: &Profile) -> Result<bool> {
+    const VARIABLE: &str = "AWS_VIRTUAL_HOSTED_STYLE_REQUEST";
+    if environment.get(VARIABLE).is_some() {
+        return Ok(environment.is_on(VARIABLE));
+    }
+    match profile.setting("s3.addressing_style").unwrap_or("auto") {
+        "virtual" => Ok(true),
+        "path" | "auto" => Ok(false),
+        _ => {
+            let message = format!(
+                "addressing_style of the AWS profile {} cannot be used: expected path, virtual or auto, got another word",
+                profile.name
+            );
+            Err(Error::new(ErrorKind::Usage, message))
+        }
+    }
+}
+
+/// The endpoint with the bucket in its host, where the library leaves it as it is; who knows that has written the bucket already.
+fn hosted(endpoint: &str, bucket: &str) -> Result<String> {
+    let unusable = || {
+        let message = format!(
+            "the bucket {bucket} cannot be put before the host of the endpoint: expected names of hosts"
+        );
+        Error::new(ErrorKind::Usage, message).with_hint(
+            "name the host of the endpoint, or unset AWS_VIRTUAL_HOSTED_STYLE_REQUEST and addressing_style",
+        )
+    };
+    let mut url = Url::parse(endpoint).map_err(|_| unusable())?;
+    let host = url.domain().ok_or_else(unusable)?;
+    if !host.starts_with(&format!("{}.", bucket.to_ascii_lowercase())) {
+        let host = format!("{bucket}.{host}");
+        url.set_host(Some(&host)).map_err(|_| unusable())?;
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
 /// What the client of the library would take is not used.
@@ -335,5 +383,34 @@ mod tests {
         ];
         assert_eq!(of(&both), (text("eu-west-2"), text("http://e"), None));
         assert_eq!(of(&[("AWS_ENDPOINT_URL_S3", "http://s3")]).2, text("http://s3"));
+    }
+
+    #[test]
+    fn the_bucket_stands_in_the_host_where_profile_or_environment_want_it() {
+        const VIRTUAL: &str = "[default]\ns3 =\n  addressing_style = virtual\n";
+        let of = |config: &str, bucket: &str, variables: &[(&str, &str)]| -> Result<Option<String>> {
+            let (_home, environment) = home(config, "", variables);
+            let profile = Profile::read(&environment)?;
+            let builder = settings(bucket, &environment, &profile, &Identity::Environment)?;
+            Ok(builder.get_config_value(&AmazonS3ConfigKey::S3Endpoint))
+        };
+        let on = ("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "true");
+        let endpoint = ("AWS_ENDPOINT_URL", "https://store.example:9000/");
+        let hosted = Some("https://b.store.example:9000".to_owned());
+        assert_eq!(of("", "b", &[on, endpoint]).unwrap(), hosted);
+        assert_eq!(of(VIRTUAL, "b", &[endpoint]).unwrap(), hosted);
+        let off = ("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "false");
+        assert_eq!(of(VIRTUAL, "b", &[off, endpoint]).unwrap(), None);
+        let written = ("AWS_ENDPOINT_URL_S3", "https://b.store.example");
+        assert_eq!(of("", "b", &[on, written]).unwrap(), Some("https://b.store.example".to_owned()));
+        assert_eq!(of(VIRTUAL, "b", &[]).unwrap(), None);
+        let address = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9000");
+        assert_eq!(of(VIRTUAL, "b", &[address]).unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(
+            of("", "a$b", &[on, endpoint]).unwrap(),
+            Some("https://a$b.store.example:9000".to_owned())
+        );
+        let unknown = VIRTUAL.replace("virtual", "vhost");
+        assert_eq!(of(&unknown, "b", &[endpoint]).unwrap_err().kind(), ErrorKind::Usage);
     }
 }

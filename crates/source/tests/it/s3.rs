@@ -153,3 +153,38 @@ async fn credentials_region_and_endpoint_come_from_profile_files() {
     let object = sources.list(&format!("s3://{BUCKET}/f")).await.unwrap().remove(0);
     assert_eq!(stream(&object, 0).await.unwrap(), noise(10));
 }
+
+/// Tells the child the server's address.
+const CHILD: &str = "HOWDAH_TEST_S3_PROXY";
+
+/// No resolver knows a host for each bucket of a test, but a proxy is told every host; it is read from the environment of the
+/// process, so a child plays the user.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_bucket_may_stand_in_the_host() {
+    const HOST: &str = "store.example";
+    let endpoint = format!("http://{HOST}");
+    if let Ok(url) = std::env::var(CHILD) {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("config");
+        std::fs::write(&config, "[default]\ns3 =\n  addressing_style = virtual\n").unwrap();
+        let config = config.to_str().unwrap();
+        for (name, value) in [("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "true"), ("AWS_CONFIG_FILE", config)] {
+            let mut variables = vec![("AWS_ENDPOINT_URL_S3", endpoint.as_str()), (name, value)];
+            variables.extend([("AWS_ACCESS_KEY_ID", KEY_ID), ("AWS_SECRET_ACCESS_KEY", SECRET)]);
+            let sources = sources(&variables);
+            assert_eq!(listed(&sources, "t/*.csv").await.unwrap(), ["a.csv"], "{url}");
+            let object = sources.open(&format!("s3://{BUCKET}/t/a.csv"), None).await.unwrap();
+            assert_eq!(stream(&object, 0).await.unwrap(), noise(1000));
+        }
+        return;
+    }
+    let server = S3Server::start_with("http", &["--virtual-domain", HOST]).await;
+    server.put_beside("t/a.csv", &noise(1000));
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "s3::the_bucket_may_stand_in_the_host"])
+        .env(CHILD, &server.url)
+        .env("http_proxy", &server.url)
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+}
