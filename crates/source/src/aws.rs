@@ -406,10 +406,6 @@ mod tests {
         assert_eq!(of(VIRTUAL, "b", &[]).unwrap(), None);
         let address = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9000");
         assert_eq!(of(VIRTUAL, "b", &[address]).unwrap_err().kind(), ErrorKind::Usage);
-        assert_eq!(
-            of("", "a$b", &[on, endpoint]).unwrap(),
-            Some("https://a$b.store.example:9000".to_owned())
-        );
         let unknown = VIRTUAL.replace("virtual", "vhost");
         assert_eq!(of(&unknown, "b", &[endpoint]).unwrap_err().kind(), ErrorKind::Usage);
     }
