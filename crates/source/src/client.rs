@@ -1,5 +1,5 @@
-//! The one HTTP client of a [`Sources`](crate::Sources): time-outs, redirects, TLS, and the way answers that
-//! are not 2xx become errors. Requests of `http.rs` and of the object stores enter; answers leave, their
+//! The HTTP clients of a [`Sources`](crate::Sources), one for URLs and one for stores: time-outs, redirects, TLS, and the way answers
+//! that are not 2xx become errors. Requests of `http.rs` and of the object stores enter; answers leave, their
 //! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
 
 use crate::failure::Status;
@@ -27,15 +27,31 @@ const IDLE_SECONDS: u64 = 30;
 /// Enough for a short link that leads to a mirror that leads to a signed URL.
 const REDIRECTS_MAX: usize = 5;
 
+/// In which S3 names the region of a bucket, also to those who may not read it.
+const REGION_HEADER: &str = "x-amz-bucket-region";
+
 /// What is read of an answer that is not 2xx, to find its code.
 const ERROR_BODY_BYTES_MAX: usize = 8 << 10;
 
-/// Makes the client. Installs rustls' ring provider where the process has none yet.
-pub(crate) fn client() -> Result<reqwest::Client> {
-    with_limits(Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
+/// Makes the client of URLs. Installs rustls' ring provider where the process has none yet.
+pub(crate) fn of_urls() -> Result<reqwest::Client> {
+    let policy = Policy::custom(|attempt| {
+        let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
+        match refusal(&before, attempt.url().scheme()) {
+            Some(refused) => attempt.error(refused),
+            None => attempt.follow(),
+        }
+    });
+    with_limits(policy, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
 }
 
-fn with_limits(connect: Duration, idle: Duration) -> Result<reqwest::Client> {
+/// Makes the client of stores. It follows no redirect: a signature is good for one host and path, and the token of a session, which
+/// is in a header of its own, would go to whatever host is named.
+pub(crate) fn of_stores() -> Result<reqwest::Client> {
+    with_limits(Policy::none(), Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
+}
+
+fn with_limits(policy: Policy, connect: Duration, idle: Duration) -> Result<reqwest::Client> {
     // An error means that a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
@@ -44,13 +60,7 @@ fn with_limits(connect: Duration, idle: Duration) -> Result<reqwest::Client> {
         .read_timeout(idle)
         // Its query may be a secret of the host that redirects.
         .referer(false)
-        .redirect(Policy::custom(|attempt| {
-            let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
-            match refusal(&before, attempt.url().scheme()) {
-                Some(refused) => attempt.error(refused),
-                None => attempt.follow(),
-            }
-        }))
+        .redirect(policy)
         .build()
         .map_err(|_| {
             Error::new(ErrorKind::SourceIo, "no HTTP client: this machine's certificates cannot be used")
@@ -109,13 +119,16 @@ impl HttpService for Connector {
             return Ok(answer);
         }
         let status = answer.status().as_u16();
-        let code = code_of(answer.into_body()).await;
-        Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code }))
+        let named = answer.headers().get(REGION_HEADER).and_then(|region| region.to_str().ok());
+        let named = named.filter(|region| is_region(region)).map(str::to_owned);
+        let body = head_of(answer.into_body()).await;
+        let region = named.or_else(|| find_region(&body));
+        Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code: find_code(&body), region }))
     }
 }
 
-/// The `<Code>` of an XML error answer. A body that breaks off just has none.
-async fn code_of(body: HttpResponseBody) -> Option<String> {
+/// The beginning of an error answer. A body that breaks off is as long as it is.
+async fn head_of(body: HttpResponseBody) -> String {
     let mut head = Vec::new();
     let mut blocks = body.bytes_stream();
     while let Some(Ok(block)) = blocks.next().await {
@@ -124,14 +137,27 @@ async fn code_of(body: HttpResponseBody) -> Option<String> {
             break;
         }
     }
-    find_code(&String::from_utf8_lossy(&head))
+    String::from_utf8_lossy(&head).into_owned()
 }
 
+/// The `<Code>` of an XML error answer.
 pub(crate) fn find_code(body: &str) -> Option<String> {
     let (code, _) = body.split_once("<Code>")?.1.split_once("</Code>")?;
     let is_word =
         !code.is_empty() && code.len() <= 64 && code.chars().all(|each| each.is_ascii_alphanumeric());
     is_word.then(|| code.to_owned())
+}
+
+/// The region that S3 expected a signature for.
+fn find_region(body: &str) -> Option<String> {
+    let (region, _) = body.split_once("<Region>")?.1.split_once("</Region>")?;
+    is_region(region).then(|| region.to_owned())
+}
+
+fn is_region(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 64
+        && text.chars().all(|each| each.is_ascii_lowercase() || each.is_ascii_digit() || each == '-')
 }
 
 #[cfg(test)]
@@ -158,7 +184,7 @@ mod tests {
     async fn a_server_that_says_nothing_is_given_up() {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", server.local_addr().unwrap());
-        let client = with_limits(Duration::from_secs(5), Duration::from_millis(50)).unwrap();
+        let client = with_limits(Policy::none(), Duration::from_secs(5), Duration::from_millis(50)).unwrap();
         let error = client.get(url).send().await.unwrap_err();
         let error = failure::of_request(&error, Access::Http, "http://x/");
         assert_eq!(error.kind(), ErrorKind::SourceTransient);
@@ -170,7 +196,7 @@ mod tests {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", server.local_addr().unwrap());
         drop(server);
-        let error = client().unwrap().get(url).send().await.unwrap_err();
+        let error = of_urls().unwrap().get(url).send().await.unwrap_err();
         assert_eq!(failure::of_request(&error, Access::Http, "x").kind(), ErrorKind::SourceTransient);
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct Status {
     pub(crate) status: u16,
     /// The `<Code>` of a store's XML answer: `SlowDown`, `NoSuchKey`.
     pub(crate) code: Option<String>,
+    /// Where S3 says that the bucket is.
+    pub(crate) region: Option<String>,
 }
 
 impl fmt::Display for Status {
@@ -191,7 +193,13 @@ fn of_client(error: &reqwest::Error) -> Option<Error> {
 fn of_status(status: &Status, access: Access) -> Error {
     // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
     let code = status.code.as_deref().unwrap_or_default();
+    if let Some(error) = of_other_region(status) {
+        return error;
+    }
     let (kind, what) = match (status.status, code) {
+        (300..=399, _) if access != Access::Http => {
+            (ErrorKind::SourceIo, "the store sends to another address, where no credentials go")
+        }
         (_, "ExpiredToken") => (ErrorKind::SourceDenied, "the credentials have expired"),
         (_, "RequestTimeTooSkewed") => (ErrorKind::SourceDenied, "the clock of this machine is wrong"),
         (_, "InvalidObjectState") => (ErrorKind::SourceIo, "the object is archived"),
@@ -210,6 +218,16 @@ fn of_status(status: &Status, access: Access) -> Error {
         Some(hint) => error.with_hint(hint),
         None => error,
     }
+}
+
+/// The store has said which region is the right one.
+fn of_other_region(status: &Status) -> Option<Error> {
+    let region = status.region.as_deref().filter(|_| may_be_elsewhere(status))?;
+    let message = format!("the bucket is in the region {region}: {status}");
+    let hint = format!(
+        "set AWS_REGION={region}, and AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, where it is set, to the address there"
+    );
+    Some(Error::new(ErrorKind::SourceIo, message).with_hint(hint))
 }
 
 fn hint_of_code(code: &str) -> Option<&'static str> {
@@ -254,7 +272,7 @@ fn hint(kind: ErrorKind, status: &Status, access: Access) -> Option<&'static str
 /// Another region is what is wrong, or may be for all that the answer says.
 fn may_be_elsewhere(status: &Status) -> bool {
     match status.code.as_deref() {
-        None => matches!(status.status, 301 | 307 | 400),
+        None => matches!(status.status, 301 | 302 | 307 | 308 | 400),
         Some(code) => [
             "PermanentRedirect",
             "TemporaryRedirect",
@@ -273,7 +291,7 @@ mod tests {
     const S3: Access = Access::Store { scheme: Scheme::S3, anonymous: true };
 
     fn kind(status: u16, code: Option<&str>) -> ErrorKind {
-        let status = Status { status, code: code.map(str::to_owned) };
+        let status = Status { status, code: code.map(str::to_owned), region: None };
         of_request(&status, S3, "s3://b/k").kind()
     }
 
@@ -291,7 +309,7 @@ mod tests {
 
     #[test]
     fn a_denial_names_what_to_set() {
-        let status = Status { status: 403, code: Some("AccessDenied".into()) };
+        let status = Status { status: 403, code: Some("AccessDenied".into()), region: None };
         let error = of_request(&status, S3, "s3://b/k");
         assert!(error.hint().unwrap().contains("AWS_PROFILE"));
         assert_eq!(error.to_string(), "file s3://b/k: access is denied: HTTP status 403 (AccessDenied)");
@@ -299,7 +317,7 @@ mod tests {
 
     #[test]
     fn causes_are_found_inside_io_errors() {
-        let status = Status { status: 503, code: None };
+        let status = Status { status: 503, code: None, region: None };
         let wrapped = std::io::Error::other(std::io::Error::other(status));
         assert_eq!(of_request(&wrapped, S3, "x").kind(), ErrorKind::SourceTransient);
     }

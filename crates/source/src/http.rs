@@ -155,7 +155,7 @@ fn accepted(answer: Response, location: &str) -> Result<Response> {
     match answer.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(answer),
         status => {
-            let status = Status { status: status.as_u16(), code: None };
+            let status = Status { status: status.as_u16(), code: None, region: None };
             Err(failure::of_request(&status, Access::Http, location))
         }
     }

@@ -24,8 +24,9 @@ pub struct Sources(Arc<Shared>);
 
 struct Shared {
     environment: Environment,
-    /// Made when first needed: a load of local files needs no certificates, nor the milliseconds to read them.
-    client: OnceLock<reqwest::Client>,
+    /// Both made when first needed: a load of local files needs no certificates, nor the milliseconds to read them.
+    of_urls: OnceLock<reqwest::Client>,
+    of_stores: OnceLock<reqwest::Client>,
     buckets: tokio::sync::Mutex<HashMap<(Scheme, String), Arc<Bucket>>>,
     /// URLs with their secrets, by the name shown for them.
     urls: Mutex<HashMap<String, Url>>,
@@ -54,7 +55,8 @@ impl Sources {
     fn from_environment(environment: Environment) -> Result<Sources> {
         Ok(Sources(Arc::new(Shared {
             environment,
-            client: OnceLock::new(),
+            of_urls: OnceLock::new(),
+            of_stores: OnceLock::new(),
             buckets: tokio::sync::Mutex::default(),
             urls: Mutex::default(),
             files: Mutex::default(),
@@ -123,18 +125,8 @@ impl Sources {
         files.get(object.location()).is_some_and(|listed| Some(*listed) != object.file_id())
     }
 
-    fn client(&self) -> Result<&reqwest::Client> {
-        match self.0.client.get() {
-            Some(client) => Ok(client),
-            None => {
-                let client = client::client()?;
-                Ok(self.0.client.get_or_init(|| client))
-            }
-        }
-    }
-
     async fn url(&self, url: &Url) -> Result<Object> {
-        let object = http::open(self.client()?, url).await?;
+        let object = http::open(made_once(&self.0.of_urls, client::of_urls)?, url).await?;
         let shown = location::shown(url);
         if shown != url.as_str() {
             self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).insert(shown, url.clone());
@@ -148,7 +140,8 @@ impl Sources {
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
         }
-        let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, self.client()?).await?);
+        let client = made_once(&self.0.of_stores, client::of_stores)?;
+        let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, client).await?);
         buckets.insert(key, Arc::clone(&bucket));
         Ok(bucket)
     }
@@ -157,6 +150,19 @@ impl Sources {
 impl fmt::Debug for Sources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sources")
+    }
+}
+
+fn made_once(
+    place: &OnceLock<reqwest::Client>,
+    make: impl FnOnce() -> Result<reqwest::Client>,
+) -> Result<&reqwest::Client> {
+    match place.get() {
+        Some(client) => Ok(client),
+        None => {
+            let client = make()?;
+            Ok(place.get_or_init(|| client))
+        }
     }
 }
 

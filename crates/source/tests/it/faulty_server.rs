@@ -122,8 +122,12 @@ fn header<'a>(request: &'a str, name: &str) -> Option<&'a str> {
 
 fn answer(behaviour: &Behaviour, request: &str, count: usize) -> (String, Vec<u8>) {
     let close = "connection: close\r\n";
-    let empty =
-        |status: u16| (format!("HTTP/1.1 {status} X\r\n{close}content-length: 0\r\n\r\n"), Vec::new());
+    let empty = |status: u16| {
+        (
+            format!("HTTP/1.1 {status} X\r\n{close}{}content-length: 0\r\n\r\n", behaviour.extra_header),
+            Vec::new(),
+        )
+    };
     let path = request.split(' ').nth(1).unwrap();
     if let Some(text) = behaviour.texts.get(path) {
         let head = format!("HTTP/1.1 200 X\r\n{close}content-length: {}\r\n\r\n", text.len());

@@ -166,9 +166,11 @@ async fn the_host_that_a_redirect_leads_to_learns_nothing_of_the_url_before() {
     let target = Server::start(Behaviour::of(noise(10))).await;
     let from = Behaviour { redirect: Some(format!("{}/real.csv", target.url)), ..Behaviour::of(Vec::new()) };
     let server = Server::start(from).await;
-    sources(&[]).list(&format!("{}/f.csv?token=geheim", server.url)).await.unwrap();
+    let with_user = server.url.replace("http://", "http://me:geheim@");
+    sources(&[]).list(&format!("{with_user}/f.csv?token=geheim")).await.unwrap();
     let request = target.take_requests().remove(0).to_lowercase();
     assert!(!request.contains("referer") && !request.contains("geheim"), "{request}");
+    assert!(!request.contains("authorization"), "{request}");
 }
 
 #[tokio::test]

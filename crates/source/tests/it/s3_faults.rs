@@ -129,6 +129,45 @@ async fn what_the_store_has_against_a_request_is_said() {
     assert!(open(&server).await.unwrap_err().hint().unwrap().contains("AWS_REGION"));
 }
 
+/// A signature is good for one host, and the token of a session for nobody else.
+#[tokio::test]
+async fn a_redirect_of_a_store_is_not_followed() {
+    let target = Server::start(Behaviour::of(noise(10))).await;
+    let from = Behaviour { redirect: Some(format!("{}/b/f.csv", target.url)), ..Behaviour::of(Vec::new()) };
+    let server = Server::start(from).await;
+    let variables = [
+        ("AWS_ENDPOINT_URL", server.url.as_str()),
+        ("AWS_ACCESS_KEY_ID", "k"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+        ("AWS_SESSION_TOKEN", "geheim"),
+    ];
+    let error = sources(&variables).open("s3://b/f.csv", None).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SourceIo);
+    assert!(
+        error.message().contains("HTTP status 302") && error.hint().unwrap().contains("AWS_REGION"),
+        "{error}"
+    );
+    assert!(target.take_requests().is_empty());
+}
+
+#[tokio::test]
+async fn the_region_of_a_bucket_is_told_as_the_store_names_it() {
+    let server = Server::start(Behaviour::of(Vec::new())).await;
+    for (status, header) in
+        [(301, "x-amz-bucket-region: eu-west-1\r\n"), (400, "x-amz-bucket-region: eu-west-1\r\n")]
+    {
+        server.change(|behaviour| (behaviour.status, behaviour.extra_header) = (Some(status), header));
+        let error = open(&server).await.unwrap_err();
+        assert!(error.message().starts_with("the bucket is in the region eu-west-1: HTTP status"), "{error}");
+        assert!(error.hint().unwrap().starts_with("set AWS_REGION=eu-west-1"), "{error}");
+    }
+    // Every answer names it; a denial is one for all that.
+    server.change(|behaviour| behaviour.status = Some(403));
+    let error = open(&server).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SourceDenied);
+    assert!(!error.message().contains("eu-west-1"), "{error}");
+}
+
 #[tokio::test]
 async fn what_google_stores_compressed_is_asked_for_as_it_is() {
     let server = Server::start(Behaviour::of(noise(10))).await;
