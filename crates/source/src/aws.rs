@@ -4,6 +4,7 @@
 
 use crate::bucket::{Connected, has_credentials, no_retries, unusable};
 use crate::client::Connector;
+use crate::container::ContainerRole;
 use crate::environment::Environment;
 use crate::location::Scheme;
 use crate::profile::{self, Section};
@@ -11,6 +12,7 @@ use crate::setting::{expect_endpoint, expect_printable, expect_region};
 use howdah_model::{Error, ErrorKind, Result};
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
 use std::path::PathBuf;
+use std::sync::Arc;
 use url::Url;
 
 const HINT: &str = "check the AWS_* variables, AWS_REGION and AWS_ENDPOINT_URL_S3 among them";
@@ -25,6 +27,8 @@ enum Identity {
         secret: String,
         session: Option<String>,
     },
+    /// The role of the container, whose agent the environment names.
+    Container,
     /// The machine's own role, if it has one.
     Machine,
     Nobody,
@@ -40,6 +44,11 @@ pub(crate) async fn connect(
     let builder = settings(bucket, environment, &profile, &identity)?.with_http_connector(connector);
     if identity == Identity::Nobody {
         return Ok((Box::new(build(builder.with_skip_signature(true))?), true));
+    }
+    if identity == Identity::Container
+        && let Some(role) = ContainerRole::of(environment)?
+    {
+        return Ok((Box::new(build(builder.with_credentials(Arc::new(role)))?), false));
     }
     let store = build(builder.clone())?;
     if identity == Identity::Machine && !has_credentials(store.credentials().get_credential()).await {
@@ -150,9 +159,8 @@ fn expect_usable(name: &str, key: AmazonS3ConfigKey, value: &str) -> Result<()> 
 }
 
 fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
-    let has_container = environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").is_some()
-        || (environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI").is_some()
-            && environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").is_some());
+    let has_container = environment
+        .has_any(&["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"]);
     let has_web_identity =
         environment.get("AWS_WEB_IDENTITY_TOKEN_FILE").is_some() && environment.get("AWS_ROLE_ARN").is_some();
     if environment.is_on("AWS_SKIP_SIGNATURE")
@@ -177,7 +185,7 @@ fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
         return Ok(Identity::Keys { id: id.to_owned(), secret: secret.to_owned(), session });
     }
     if has_container {
-        return Ok(Identity::Environment);
+        return Ok(Identity::Container);
     }
     Ok(if environment.is_on("AWS_EC2_METADATA_DISABLED") { Identity::Nobody } else { Identity::Machine })
 }
@@ -311,6 +319,9 @@ mod tests {
         assert_eq!(identity_of("", KEYS, &[]).unwrap(), default);
         let named = Identity::Keys { id: "c".into(), secret: "d".into(), session: Some("e".into()) };
         assert_eq!(identity_of("", KEYS, &[("AWS_PROFILE", "p")]).unwrap(), named);
+        let container = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost/c")];
+        assert_eq!(identity_of("", "", &container).unwrap(), Identity::Container);
+        assert_eq!(identity_of("", KEYS, &container).unwrap(), default);
         assert_eq!(identity_of("", "", &[]).unwrap(), Identity::Machine);
         assert_eq!(identity_of("", "", &[("AWS_EC2_METADATA_DISABLED", "true")]).unwrap(), Identity::Nobody);
         assert_eq!(identity_of("", KEYS, &[("AWS_SKIP_SIGNATURE", "true")]).unwrap(), Identity::Environment);

@@ -12,6 +12,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
+use reqwest::ClientBuilder;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use reqwest::redirect::Policy;
 use std::fmt;
@@ -51,20 +52,33 @@ pub(crate) fn of_stores() -> Result<reqwest::Client> {
     with_limits(Policy::none(), Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
 }
 
+/// Makes the client of what runs beside this process and hands out credentials: no proxy is between them.
+pub(crate) fn of_metadata() -> Result<reqwest::Client> {
+    const SECONDS: u64 = 5;
+    let limit = Duration::from_secs(SECONDS);
+    built(builder(Policy::none(), limit, limit).no_proxy())
+}
+
 fn with_limits(policy: Policy, connect: Duration, idle: Duration) -> Result<reqwest::Client> {
+    built(builder(policy, connect, idle))
+}
+
+fn builder(policy: Policy, connect: Duration, idle: Duration) -> ClientBuilder {
     // An error means that a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
+    ClientBuilder::new()
         .user_agent(concat!("howdah/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect)
         .read_timeout(idle)
         // Its query may be a secret of the host that redirects.
         .referer(false)
         .redirect(policy)
-        .build()
-        .map_err(|_| {
-            Error::new(ErrorKind::SourceIo, "no HTTP client: this machine's certificates cannot be used")
-        })
+}
+
+fn built(builder: ClientBuilder) -> Result<reqwest::Client> {
+    builder.build().map_err(|_| {
+        Error::new(ErrorKind::SourceIo, "no HTTP client: this machine's certificates cannot be used")
+    })
 }
 
 /// A redirect that is not followed.

@@ -122,6 +122,10 @@ fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (d
 
 /// What this one cause says, if anything.
 fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
+    // What was asked for on the way, credentials, has said already what is wrong.
+    if let Some(error) = cause.downcast_ref::<Error>() {
+        return Some(error.clone());
+    }
     if let Some(status) = cause.downcast_ref::<Status>() {
         return Some(of_status(status, access));
     }
@@ -140,7 +144,8 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     if let Some(error) = cause.downcast_ref::<object_store::path::Error>() {
         return Some(unnameable(error));
     }
-    lacking_header(&cause.to_string())
+    let text = cause.to_string();
+    lacking_header(&text).or_else(|| lacking_token(&text))
 }
 
 /// The library writes keys in a way of its own, in which some have no name. A presigned URL holds them percent-encoded.
@@ -163,6 +168,14 @@ fn lacking_header(text: &str) -> Option<Error> {
         .into_iter()
         .find(|name| text.strip_prefix(name) == Some(" Header missing from response"))?;
     Some(Error::new(ErrorKind::SourceIo, format!("the store's answer has no header {name}")))
+}
+
+/// Of a web identity; the library tells it as a text.
+fn lacking_token(text: &str) -> Option<Error> {
+    let reason = text.strip_prefix("Failed to read token file ")?;
+    let message = format!("the token file of the web identity cannot be read: {reason}");
+    let hint = "AWS_WEB_IDENTITY_TOKEN_FILE names it";
+    Some(Error::new(ErrorKind::SourceDenied, message).with_hint(hint))
 }
 
 /// `None` where the cause below says it better.

@@ -12,6 +12,7 @@ mod among;
 mod aws;
 mod bucket;
 mod client;
+mod container;
 mod environment;
 mod failure;
 mod file;

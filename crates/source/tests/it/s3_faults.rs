@@ -257,3 +257,61 @@ async fn a_machine_without_a_role_reads_unsigned() {
     assert!(!request.to_ascii_lowercase().contains("authorization"), "{request}");
     assert_eq!(metadata.take_requests().len(), 1);
 }
+
+/// Each store is asked by sources of its own, and so is the agent.
+#[tokio::test]
+async fn the_role_of_a_container_signs() {
+    let told =
+        r#"{"AccessKeyId":"TASK","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}"#;
+    let mut agent = Behaviour { status: Some(403), ..Behaviour::of(Vec::new()) };
+    agent.texts.insert("/v1/credentials", told.to_owned());
+    let agent = Server::start(agent).await;
+    let server = Server::start(Behaviour::of(noise(10))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    let uri = format!("{}/v1/credentials", agent.url);
+    let asked = async |extra: &[(&str, &str)]| {
+        let endpoint = ("AWS_ENDPOINT_URL", server.url.as_str());
+        let variables = [&[endpoint, ("AWS_CONTAINER_CREDENTIALS_FULL_URI", &uri)], extra].concat();
+        sources(&variables).open("s3://b/f.csv", None).await
+    };
+    let in_file = [("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token.to_str().unwrap())];
+    for (extra, expected) in [
+        (&in_file[..], Some("authorization: of-file\r\n")),
+        (&[("AWS_CONTAINER_AUTHORIZATION_TOKEN", "of-text")], Some("authorization: of-text\r\n")),
+        (&[], None),
+    ] {
+        // As tokens of pods are, and as `echo` writes them.
+        std::fs::write(&token, "of-file\n").unwrap();
+        asked(extra).await.unwrap();
+        let request = server.take_requests().remove(0).to_lowercase();
+        assert!(
+            request.contains("credential=task/") && request.contains("x-amz-security-token: t\r\n"),
+            "{request}"
+        );
+        let request = agent.take_requests().remove(0).to_lowercase();
+        match expected {
+            Some(expected) => assert!(request.contains(expected), "{request}"),
+            None => assert!(!request.contains("authorization"), "{request}"),
+        }
+    }
+    std::fs::write(&token, "\n").unwrap();
+    let empty = asked(&in_file).await.unwrap_err();
+    assert!(empty.kind() == ErrorKind::SourceDenied && empty.message().ends_with("is empty"), "{empty}");
+    std::fs::remove_file(&token).unwrap();
+    let missing = asked(&in_file).await.unwrap_err();
+    assert!(missing.message().contains("cannot be read: No such file"), "{missing}");
+    assert!(missing.hint().unwrap().contains("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"), "{missing}");
+    agent.change(|behaviour| behaviour.texts.clear());
+    let refused = asked(&[]).await.unwrap_err();
+    assert!(refused.message().contains("credentials were refused: HTTP status 403"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_web_identity_without_its_token_is_told() {
+    let variables =
+        [("AWS_WEB_IDENTITY_TOKEN_FILE", "/no/such/token"), ("AWS_ROLE_ARN", "arn:aws:iam::1:role/r")];
+    let error = sources(&variables).open("s3://b/f.csv", None).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SourceDenied);
+    assert!(error.hint().unwrap().contains("AWS_WEB_IDENTITY_TOKEN_FILE"), "{error}");
+}
