@@ -148,9 +148,12 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     lacking_header(&text).or_else(|| lacking_token(&text))
 }
 
-/// The library writes keys in a way of its own, in which some have no name. A presigned URL holds them percent-encoded.
+/// The library writes keys in a way of its own, in which some have no name. A presigned URL holds most of them percent-encoded.
 fn unnameable(error: &object_store::path::Error) -> Error {
     use object_store::path::Error as Unnameable;
+    const ANY_WAY: &str = "give a presigned URL, or copy the object to another key";
+    // HTTP resolves these in a URL before anybody sees it.
+    const COPY: &str = "copy the object to another key";
     let (key, what) = match error {
         Unnameable::EmptySegment { path } => (path.as_str(), "it has an empty part"),
         Unnameable::BadSegment { path, .. } => {
@@ -158,8 +161,9 @@ fn unnameable(error: &object_store::path::Error) -> Error {
         }
         _ => ("", "it is not in UTF-8"),
     };
+    let has_dots = key.split('/').any(|part| part == "." || part == "..");
     Error::new(ErrorKind::SourceIo, format!("the key {key:?} cannot be addressed: {what}"))
-        .with_hint("give a presigned URL, or copy the object to another key")
+        .with_hint(if has_dots { COPY } else { ANY_WAY })
 }
 
 /// The library's error of an answer has a type of its own, which is not public.

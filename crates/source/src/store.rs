@@ -14,6 +14,7 @@ use howdah_model::{Error, ErrorKind, Result};
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -122,19 +123,25 @@ pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
 /// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another object.
 fn path(bucket: &Bucket, key: &str) -> Result<Path> {
     let path = Path::parse(key).map_err(|error| bucket.told(&error, &bucket.location(key)))?;
-    if path.as_ref() != key {
-        let message = "keys that begin with / cannot be read";
-        return Err(Error::new(ErrorKind::SourceIo, message)
-            .in_file(bucket.location(key))
-            .with_hint("copy the object to a key without an empty part, or give a presigned URL"));
+    match path.as_ref() == key {
+        true => Ok(path),
+        false => Err(begins_with_slash(bucket, key)),
     }
-    Ok(path)
+}
+
+fn begins_with_slash(bucket: &Bucket, key: &str) -> Error {
+    Error::new(ErrorKind::SourceIo, "keys that begin with / cannot be read")
+        .in_file(bucket.location(key))
+        .with_hint("copy the object to a key without an empty part, or give a presigned URL")
 }
 
 /// The object of this very key; else what a glob matches; else the keys under `key/`; else those that begin
 /// with `key`.
 pub(crate) async fn list(bucket: &Arc<Bucket>, key: &str) -> Result<Vec<Object>> {
     let pattern = Pattern::parse(key)?;
+    if key.starts_with('/') {
+        return Err(begins_with_slash(bucket, key));
+    }
     if !key.is_empty() && !key.ends_with('/') {
         match open(bucket, key).await {
             Ok(object) => return Ok(vec![object]),
@@ -168,6 +175,9 @@ async fn listed(
 ) -> Result<Vec<Object>> {
     let is_flat = pattern.is_some_and(|pattern| !pattern.has_folders());
     let mut options = PaginatedListOptions { delimiter: is_flat.then(|| "/".into()), ..Default::default() };
+    if prefix.is_empty() && !is_flat {
+        refuse_slashes_before(bucket, key).await?;
+    }
     let mut found = Vec::new();
     let mut seen = 0;
     loop {
@@ -184,10 +194,38 @@ async fn listed(
             None => break,
         }
     }
+    if let Some(doubled) = doubled(&found) {
+        let message = "two objects are there whose keys differ by a / at their end alone, and the second is not empty: it cannot be read";
+        return Err(Error::new(ErrorKind::SourceIo, message)
+            .in_file(bucket.location(doubled))
+            .with_hint("copy it to another key, or name the first alone"));
+    }
     let checks = found.into_iter().map(|(meta, placeholder)| real(bucket, meta, placeholder));
     let objects: Vec<Option<Object>> =
         futures_util::stream::iter(checks).buffered(QUESTIONS_AT_ONCE).try_collect().await?;
     Ok(objects.into_iter().flatten().collect())
+}
+
+/// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand in one of their own.
+async fn refuse_slashes_before(bucket: &Arc<Bucket>, key: &str) -> Result<()> {
+    let options = PaginatedListOptions { max_keys: Some(1), ..Default::default() };
+    let asked = bucket.store.list_paginated(Some("/"), options).await;
+    match asked.map_err(|error| bucket.told(&error, &bucket.location(key))) {
+        Ok(page) => match page.result.objects.first() {
+            None => Ok(()),
+            Some(meta) => Err(begins_with_slash(bucket, &format!("/{}", meta.location))),
+        },
+        // A right to list may be one to list certain prefixes.
+        Err(error) if error.kind() == ErrorKind::SourceDenied => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Of `a/` it lists `a`, too. The empty ones are markers of folders; of others nobody should miss the rows.
+fn doubled(found: &[(ObjectMeta, Option<String>)]) -> Option<&str> {
+    let mut seen = HashSet::new();
+    let again = found.iter().filter(|(meta, _)| !seen.insert(&meta.location));
+    again.map(|(meta, _)| meta).find(|meta| meta.size > 0).map(|meta| meta.location.as_ref())
 }
 
 /// The library drops the `/` at the end of a key, so a folder's own marker comes without: it does not begin

@@ -215,6 +215,30 @@ async fn folder_markers_are_no_objects_but_empty_files_are() {
     assert_eq!(names(&objects), ["empty.csv", "full.csv"]);
 }
 
+/// The library drops a `/` at either end of what it lists, and what is left may be another object's key.
+#[tokio::test]
+async fn no_object_is_taken_for_another_by_a_slash() {
+    let mut behaviour = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
+    behaviour.texts.insert("/b?list-type=2", listing(&[entry("/a.csv", 9), entry("a.csv", 8)].concat()));
+    behaviour.texts.insert("/b?list-type=2&prefix=%2F&max-keys=1", listing(&entry("/a.csv", 9)));
+    behaviour.texts.insert(LISTING, listing(&[entry("t/a.csv", 9), entry("t/a.csv/", 8)].concat()));
+    let server = Server::start(behaviour).await;
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    for location in ["s3://b/", "s3://b/**/*.csv", "s3://b//", "s3://b//t/", "s3://b//*.csv", "s3://b//a.csv"]
+    {
+        let error = sources.list(location).await.unwrap_err();
+        assert!(error.message().contains("begin with /"), "{location}: {error}");
+    }
+    let error = sources.list("s3://b/t/").await.unwrap_err();
+    assert!(error.message().contains("a / at their end"), "{error}");
+    for (key, way_out) in [("t//a.csv", "give a presigned URL"), ("t/../a.csv", "copy"), ("./a.csv", "copy")]
+    {
+        let error = sources.list(&format!("s3://b/{key}")).await.unwrap_err();
+        assert!(error.message().contains("cannot be addressed"), "{error}");
+        assert!(error.hint().unwrap().starts_with(way_out), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn more_objects_than_a_job_may_have_are_an_error() {
     let entries: String = (0..100_001).map(|number| entry(&format!("t/{number}"), 1)).collect();
