@@ -9,8 +9,8 @@ use crate::remote::{self, RemoteStream};
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
 use reqwest::header::{
-    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, IF_MATCH, LAST_MODIFIED,
-    RANGE, TRANSFER_ENCODING,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, IF_MATCH,
+    LAST_MODIFIED, RANGE, TRANSFER_ENCODING,
 };
 use reqwest::{Client, Response, StatusCode, Version};
 use url::Url;
@@ -153,7 +153,10 @@ fn shown(version: Option<&String>) -> &str {
 
 fn accepted(answer: Response, location: &str) -> Result<Response> {
     match answer.status() {
-        StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(answer),
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
+            remote::expect_readable(text(answer.headers(), &CONTENT_ENCODING), location)?;
+            Ok(answer)
+        }
         status => {
             let status = Status { status: status.as_u16(), code: None, region: None };
             Err(failure::of_request(&status, Access::Http, location))

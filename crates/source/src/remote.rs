@@ -81,6 +81,28 @@ impl RemoteStream {
     }
 }
 
+/// Refuses what the header `Content-Encoding` says to be compressed in a way of which no content tells. What else it says is left to the
+/// content: files are stored with `gzip` and are not, and with words that are no encoding.
+///
+/// # Errors
+/// `SourceIo`, by the name of the encoding.
+pub(crate) fn expect_readable(encoding: Option<&str>, location: &str) -> Result<()> {
+    const UNREADABLE: [&str; 6] = ["br", "deflate", "compress", "x-compress", "dcb", "dcz"];
+    let named = encoding.unwrap_or_default().split(',').map(str::trim);
+    let is_named = |known: &&str| named.clone().any(|name| name.eq_ignore_ascii_case(known));
+    match UNREADABLE.iter().find(|known| is_named(known)) {
+        None => Ok(()),
+        Some(encoding) => {
+            let message = format!(
+                "expected plain bytes, gzip or zstd, got what its Content-Encoding calls {encoding}, which is not read"
+            );
+            Err(Error::new(ErrorKind::SourceIo, message)
+                .in_file(location)
+                .with_hint("decompress it by another program, into a file or a pipe to `howdah load -`"))
+        }
+    }
+}
+
 /// The bytes of `out` that the object has, of which `size` is known.
 pub(crate) fn clamp(offset: u64, out: &mut [u8], size: u64) -> &mut [u8] {
     let wanted = usize::try_from(size.saturating_sub(offset)).map_or(out.len(), |left| left.min(out.len()));
@@ -109,6 +131,19 @@ mod tests {
     async fn what_was_not_wanted_is_skipped() {
         assert_eq!(all(stream(&["abc", "", "def", "g"], 4, Some(7))).await.unwrap(), "efg");
         assert_eq!(all(stream(&["abc"], 3, None)).await.unwrap(), "");
+    }
+
+    #[test]
+    fn an_encoding_that_no_content_tells_is_refused_by_name() {
+        for readable in
+            [None, Some("gzip"), Some("zstd"), Some("identity"), Some("aws-chunked"), Some("utf-8"), Some("")]
+        {
+            expect_readable(readable, "x").unwrap();
+        }
+        for unreadable in ["br", "BR", "gzip, deflate", "compress"] {
+            let error = expect_readable(Some(unreadable), "x").unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SourceIo, "{unreadable}");
+        }
     }
 
     #[tokio::test]

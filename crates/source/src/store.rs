@@ -13,7 +13,7 @@ use futures_util::{StreamExt, TryStreamExt};
 use howdah_model::{Error, ErrorKind, Result};
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResult, ObjectMeta};
+use object_store::{Attribute, GetOptions, GetRange, GetResult, ObjectMeta};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -74,6 +74,8 @@ impl StoredObject {
         let answer =
             bucket.store.get_opts(&self.key, options).await.map_err(|error| bucket.told(&error, location))?;
         self.check(location, &answer)?;
+        let encoding = answer.attributes.get(&Attribute::ContentEncoding);
+        remote::expect_readable(encoding.map(AsRef::as_ref), location)?;
         let shown = location.to_owned();
         let body = answer.into_stream().map_err(move |error| bucket.told(&error, &shown));
         Ok(RemoteStream::new(location, body.boxed(), range.start, range.start, Some(range.end)))

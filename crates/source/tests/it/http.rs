@@ -179,6 +179,24 @@ async fn stored_bytes_are_not_decoded() {
     let headers = "content-encoding: gzip\r\ncontent-type: text/csv\r\n";
     let server = Server::start(Behaviour { extra_header: headers, ..Behaviour::of(gzip.clone()) }).await;
     assert_holds(&open(&server).await.unwrap(), &gzip).await;
+    let variables = [("AWS_ENDPOINT_URL", server.url.as_str()), ("AWS_SKIP_SIGNATURE", "true")];
+    assert_holds(&sources(&variables).open("s3://b/f.csv", None).await.unwrap(), &gzip).await;
+}
+
+#[tokio::test]
+async fn an_encoding_that_is_not_read_is_named() {
+    let headers = "content-encoding: br\r\n";
+    let server = Server::start(Behaviour { extra_header: headers, ..Behaviour::of(noise(100)) }).await;
+    let error = open(&server).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::SourceIo && error.message().contains(" br,"), "{error}");
+    let variables = [("AWS_ENDPOINT_URL", server.url.as_str()), ("AWS_SKIP_SIGNATURE", "true")];
+    let object = sources(&variables).open("s3://b/f.csv", None).await.unwrap();
+    for error in [range(&object, 0, 10).await.unwrap_err(), stream(&object, 0).await.unwrap_err()] {
+        assert!(error.message().contains(" br,"), "{error}");
+    }
+    // Whoever wrote it thought of something else.
+    server.change(|behaviour| behaviour.extra_header = "content-encoding: utf-8\r\n");
+    assert_holds(&open(&server).await.unwrap(), &noise(100)).await;
 }
 
 #[tokio::test]
