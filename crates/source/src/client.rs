@@ -36,31 +36,33 @@ const ERROR_BODY_BYTES_MAX: usize = 8 << 10;
 
 /// Makes the client of URLs. Installs rustls' ring provider where the process has none yet.
 pub(crate) fn of_urls() -> Result<reqwest::Client> {
-    let policy = Policy::custom(|attempt| {
-        let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
-        match refusal(&before, attempt.url().scheme()) {
-            Some(refused) => attempt.error(refused),
-            None => attempt.follow(),
-        }
-    });
+    let policy = || {
+        Policy::custom(|attempt| {
+            let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
+            match refusal(&before, attempt.url().scheme()) {
+                Some(refused) => attempt.error(refused),
+                None => attempt.follow(),
+            }
+        })
+    };
     with_limits(policy, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
 }
 
 /// Makes the client of stores. It follows no redirect: a signature is good for one host and path, and the token of a session, which
 /// is in a header of its own, would go to whatever host is named.
 pub(crate) fn of_stores() -> Result<reqwest::Client> {
-    with_limits(Policy::none(), Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
+    with_limits(Policy::none, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
 }
 
 /// Makes the client of what runs beside this process and hands out credentials: no proxy is between them.
 pub(crate) fn of_metadata() -> Result<reqwest::Client> {
     const SECONDS: u64 = 5;
     let limit = Duration::from_secs(SECONDS);
-    built(builder(Policy::none(), limit, limit).no_proxy())
+    built(|| builder(Policy::none(), limit, limit).no_proxy())
 }
 
-fn with_limits(policy: Policy, connect: Duration, idle: Duration) -> Result<reqwest::Client> {
-    built(builder(policy, connect, idle))
+fn with_limits(policy: impl Fn() -> Policy, connect: Duration, idle: Duration) -> Result<reqwest::Client> {
+    built(|| builder(policy(), connect, idle))
 }
 
 fn builder(policy: Policy, connect: Duration, idle: Duration) -> ClientBuilder {
@@ -75,10 +77,28 @@ fn builder(policy: Policy, connect: Duration, idle: Duration) -> ClientBuilder {
         .redirect(policy)
 }
 
-fn built(builder: ClientBuilder) -> Result<reqwest::Client> {
-    builder.build().map_err(|_| {
-        Error::new(ErrorKind::SourceIo, "no HTTP client: this machine's certificates cannot be used")
-    })
+/// On a machine without certificates of authorities, small images above all, there is no client that trusts these: one that trusts
+/// nobody still speaks plain http.
+fn built(builder: impl Fn() -> ClientBuilder) -> Result<reqwest::Client> {
+    builder().build().or_else(|_| builder().tls_backend_preconfigured(trusts_nobody()).build()).map_err(
+        |_| {
+            Error::new(
+                ErrorKind::SourceIo,
+                "no HTTP client: its settings, proxies among them, cannot be used",
+            )
+        },
+    )
+}
+
+fn trusts_nobody() -> rustls::ClientConfig {
+    rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth()
+}
+
+/// Whether there is anybody to trust.
+pub(crate) fn knows_authorities() -> bool {
+    !rustls_native_certs::load_native_certs().certs.is_empty()
 }
 
 /// A redirect that is not followed.
@@ -198,7 +218,7 @@ mod tests {
     async fn a_server_that_says_nothing_is_given_up() {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", server.local_addr().unwrap());
-        let client = with_limits(Policy::none(), Duration::from_secs(5), Duration::from_millis(50)).unwrap();
+        let client = with_limits(Policy::none, Duration::from_secs(5), Duration::from_millis(50)).unwrap();
         let error = client.get(url).send().await.unwrap_err();
         let error = failure::of_request(&error, Access::Http, "http://x/");
         assert_eq!(error.kind(), ErrorKind::SourceTransient);

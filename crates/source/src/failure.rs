@@ -133,6 +133,12 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
         return Some(Error::new(ErrorKind::SourceIo, refused.to_string()));
     }
     if let Some(rustls::Error::InvalidCertificate(reason)) = cause.downcast_ref::<rustls::Error>() {
+        if !crate::client::knows_authorities() {
+            let message = "no https server can be trusted: this machine has no certificates of authorities";
+            return Some(Error::new(ErrorKind::SourceIo, message).with_hint(
+                "install the package ca-certificates, or name a file with certificates in SSL_CERT_FILE",
+            ));
+        }
         let message = format!("the server's certificate is not trusted: {reason:?}");
         return Some(Error::new(ErrorKind::SourceIo, message).with_hint(
             "install the authority's certificate on this machine, or name a file with it in SSL_CERT_FILE",
