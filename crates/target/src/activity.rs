@@ -45,8 +45,7 @@ const SAMPLE_SQL: &str = "\
 /// Those of the session.
 pub async fn sample(session: &Session, pids: &[i32]) -> Result<Vec<Activity>> {
     let rows = session
-        .client()
-        .query_typed(SAMPLE_SQL, &[(&pids, Type::INT4_ARRAY)])
+        .query_as_login(SAMPLE_SQL, &[(&pids, Type::INT4_ARRAY)])
         .await
         .map_err(|error| session_error(&error, "sampling pg_stat_activity"))?;
     let activity = |row: &Row| Activity {
@@ -71,8 +70,7 @@ const TERMINATE_SQL: &str = "\
 /// Those of the session; ending one's own role's sessions needs no privilege.
 pub async fn terminate(session: &Session, backend: Backend) -> Result<bool> {
     let rows = session
-        .client()
-        .query_typed(TERMINATE_SQL, &[(&backend.pid, Type::INT4), (&backend.start_us, Type::INT8)])
+        .query_as_login(TERMINATE_SQL, &[(&backend.pid, Type::INT4), (&backend.start_us, Type::INT8)])
         .await
         .map_err(|error| session_error(&error, "ending a stuck session"))?;
     Ok(rows.first().is_some_and(|row| row.get(0)))

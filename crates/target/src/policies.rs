@@ -38,13 +38,13 @@ pub async fn ask(session: &Session, table: &Table) -> Result<Policies> {
     if row.get(1) {
         return Ok(Policies::Apply { temporary: row.get(2) });
     }
-    let (relation, Who { role, .. }) = (&table.relation, who(session).await?);
+    let (relation, Who { role, login, .. }) = (&table.relation, who(session).await?);
     let message = format!(
         "row-level security of {relation} applies to role {role}, and row_security = off forbids to be subject to it"
     );
     Err(refusal(message).with_hint(format!(
         "load as a role with BYPASSRLS, or with row_security on: ALTER ROLE {} SET row_security = on, or PGOPTIONS",
-        quote_ident(&role)
+        quote_ident(&login)
     )))
 }
 
@@ -96,7 +96,7 @@ pub fn go_straight(table: &mut TablePlan) -> Result<()> {
 /// # Errors
 /// Those of the session; otherwise this is the error.
 pub async fn no_temporary(session: &Session, relation: &Relation) -> Result<Error> {
-    let Who { role, database } = who(session).await?;
+    let Who { role, database, .. } = who(session).await?;
     let message = format!(
         "row-level security of {relation} applies to role {role}: its rows go through a temporary table, which the role may not \
          make in database {database}"

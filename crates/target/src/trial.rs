@@ -41,7 +41,7 @@ async fn schema_error(session: &Session, error: &tokio_postgres::Error) -> Error
     if error.code() != Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
         return mapped;
     }
-    let Ok(Who { role, database }) = who(session).await else { return mapped };
+    let Ok(Who { role, database, .. }) = who(session).await else { return mapped };
     let message = format!(
         "a measurement makes a schema of its own, which role {role} may not do in database {database}: {}",
         mapped.message()

@@ -2,6 +2,7 @@
 //! look like ([`catalog`]). Connection descriptions enter, typed facts and a usable client leave.
 //! In the order it happens: surroundings and words -> service, pgpass, hosts -> conninfo -> tls -> connect.
 
+mod as_login;
 pub(crate) mod bounds;
 pub mod catalog;
 pub mod column_types;
@@ -61,6 +62,8 @@ pub struct Session {
     backend: Backend,
     read_only: Option<String>,
     of_standby: bool,
+    /// The role in force is not the one that has logged in.
+    acts_as_other: bool,
     /// How it read values when it was opened.
     own_values: ValueSettings,
     /// And now.
@@ -100,6 +103,7 @@ impl Session {
             backend,
             read_only,
             of_standby,
+            acts_as_other: false,
             own_values: ValueSettings::new(),
             values: ValueSettings::new(),
             copies,

@@ -12,6 +12,8 @@ use tokio_postgres::types::{ToSql, Type};
 pub struct Who {
     /// Whom rights are looked up for, unquoted.
     pub role: String,
+    /// The role that has logged in, whose settings sessions begin with, unquoted.
+    pub login: String,
     /// Where, unquoted.
     pub database: String,
 }
@@ -21,11 +23,11 @@ pub struct Who {
 /// # Errors
 /// Those of the session.
 pub async fn who(session: &Session) -> Result<Who> {
-    let sql = "SELECT current_user::text, pg_catalog.current_database()::text";
+    let sql = "SELECT current_user::text, session_user::text, pg_catalog.current_database()::text";
     let rows = session.client().query_typed(sql, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "asking for the role"))?;
     let text = |column: usize| rows.first().map(|row| row.get(column)).unwrap_or_default();
-    Ok(Who { role: text(0), database: text(1) })
+    Ok(Who { role: text(0), login: text(1), database: text(2) })
 }
 
 /// The columns of the statements by which rows come in, which each need a right of its own.

@@ -122,7 +122,7 @@ async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
 /// The error with the statement that lets the role's sessions have larger temporary files.
 async fn lifted(session: &Session, error: Error) -> Error {
     let Ok(who) = who(session).await else { return error };
-    let (role, database) = (quote_ident(&who.role), quote_ident(&who.database));
+    let (role, database) = (quote_ident(&who.login), quote_ident(&who.database));
     error.with_hint(format!(
         "a superuser can run ALTER ROLE {role} IN DATABASE {database} SET temp_file_limit = -1, then howdah restore"
     ))

@@ -49,7 +49,7 @@ pub async fn check(session: &Session, table: &Table, columns: &[String], by: Ver
     if lacking.is_empty() && !policies && (temporary || by == Verify::Count) {
         return Ok(());
     }
-    let Who { role, database } = who(session).await?;
+    let Who { role, database, .. } = who(session).await?;
     let refused = |message: String, hint: String| {
         Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE).with_hint(hint)
     };

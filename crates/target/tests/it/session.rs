@@ -2,8 +2,8 @@
 
 use crate::server::{Server, connect, is_root, observer, on_every_version, shared};
 use howdah_model::{Error, ErrorKind};
-use howdah_target::activity;
-use howdah_target::session::{Conninfo, Session, show};
+use howdah_target::session::{Conninfo, Session, rights, show};
+use howdah_target::{activity, guards};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -52,6 +52,24 @@ on_every_version!(a_process_is_ended_only_if_it_is_the_very_one, server => {
         tokio::task::yield_now().await;
     }
     assert!(!activity::terminate(&session, backend).await.unwrap());
+});
+
+on_every_version!(sessions_are_looked_at_and_ended_as_the_role_that_has_logged_in, server => {
+    let to = server.database().await;
+    let database = to.split("dbname=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    let (login, acts_as) = (format!("login_{database}"), format!("acts_{database}"));
+    observer(&to).await.batch_execute(&format!(
+        "CREATE ROLE {acts_as}; CREATE ROLE {login} LOGIN IN ROLE {acts_as}, pg_monitor; ALTER ROLE {login} SET role = {acts_as}"
+    )).await.unwrap();
+    let to = format!("host=127.0.0.1 port={} dbname={database} user={login}", server.port);
+    let (victim, session) = (connect(&to).await, connect(&to).await);
+    let role = rights::who(&session).await.unwrap();
+    assert_eq!((role.role, role.login), (acts_as.clone(), login));
+    assert_ne!(session.backend().start_us, 0);
+    assert!(guards::sees_replicas(&session).await.unwrap());
+    assert_ne!(activity::sample(&session, &[victim.backend().pid]).await.unwrap()[0].state, "");
+    assert!(activity::terminate(&session, victim.backend()).await.unwrap());
+    assert_eq!(rights::who(&session).await.unwrap().role, acts_as);
 });
 
 #[tokio::test]
