@@ -189,8 +189,9 @@ class JobRecord(TypedDict):
     """When its last run ended."""
     runs: int
     rows_stored: int
-    rows_waiting: int
-    """Rows of its chunks that wait in staging tables for its next run."""
+    rows_waiting: Optional[int]
+    """Rows of its chunks that wait in staging tables for its next run; None where the role may not read the ledger's
+    steps, and they may be among `rows_stored`."""
     chunks: int
     to_put_back: list[str]
     """What it has dropped and not put back yet; `howdah.restore` does."""

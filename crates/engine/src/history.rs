@@ -61,8 +61,8 @@ async fn note_waiting<P>(session: &Session, ledger: &Ledger, jobs: &mut [JobRow<
     }
     for (job_id, come) in ledger.rows_come(session).await? {
         if let Some(job) = jobs.iter_mut().find(|job| job.job_id == job_id) {
-            job.rows_waiting = job.rows_stored.saturating_sub(come);
-            job.rows_stored -= job.rows_waiting;
+            job.rows_waiting = come.map(|come| job.rows_stored.saturating_sub(come));
+            job.rows_stored -= job.rows_waiting.unwrap_or(0);
         }
     }
     Ok(())

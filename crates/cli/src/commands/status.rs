@@ -140,8 +140,9 @@ fn file_line(file: &FileRow) -> String {
 /// Where the other rows are, if not in their tables.
 fn waiting<P>(row: &JobRow<P>) -> String {
     match row.rows_waiting {
-        0 => String::new(),
-        waiting => format!(", {} more wait in staging tables", show_count(waiting)),
+        Some(0) => String::new(),
+        None => ", how many of them wait in staging tables is unknown".to_owned(),
+        Some(waiting) => format!(", {} more wait in staging tables", show_count(waiting)),
     }
 }
 

@@ -71,8 +71,8 @@ pub struct JobRow<P = Plan> {
     /// Rows in chunks that are in.
     pub rows_stored: u64,
     /// Those of them that are not in their tables, but wait in staging tables; told where jobs are shown, and not counted as stored
-    /// there.
-    pub rows_waiting: u64,
+    /// there. None where this role may not read how many have come, and they may be among those that are stored.
+    pub rows_waiting: Option<u64>,
     /// Chunks that are in.
     pub chunks: u64,
     /// What it has dropped and not put back yet, in words.
@@ -341,7 +341,7 @@ impl Ledger {
             finished_at: row.get(4),
             runs: unsigned(i64::from(row.get::<_, i32>(5))) as u32,
             rows_stored: unsigned(row.get(6)),
-            rows_waiting: 0,
+            rows_waiting: Some(0),
             chunks: unsigned(row.get(7)),
             to_put_back: Vec::new(),
             plan,

@@ -1,10 +1,11 @@
 //! Steps: what a job does to a table besides copying chunks, each once. A step's row is written into the transaction
 //! that does it.
 
-use super::{Ledger, is_lacking};
+use super::{Ledger, is_lacking, is_not_there};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Changes, Relation, Result};
+use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// A step of a job on one of its tables.
@@ -40,9 +41,11 @@ pub(super) fn target(table: &Relation) -> String {
 
 /// A step of no part, as that which empties a table, has no rows.
 const COME_SQL: &str = "\
-    SELECT j.job_id, (SELECT coalesce(pg_catalog.sum(s.rows), 0)::pg_catalog.int8 FROM @schema@.step s WHERE s.job_id = j.job_id) \
+    SELECT j.job_id, @come@ \
     FROM @schema@.job j \
     WHERE j.status <> 'done' AND pg_catalog.jsonb_path_exists(j.plan, '$.tables[*].staging ? (@ != null)')";
+const OF_STEPS: &str = "(SELECT coalesce(pg_catalog.sum(s.rows), 0)::pg_catalog.int8 FROM @schema@.step s WHERE s.job_id = j.job_id)";
+const UNTOLD: &str = "NULL::pg_catalog.int8";
 
 impl Ledger {
     /// Claims a step for the open transaction; false if it is done. Waits for whoever has claimed it.
@@ -130,14 +133,21 @@ impl Ledger {
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn rows_come(&self, session: &Session) -> Result<Vec<(String, u64)>> {
-        let rows = session.client().query_typed(&COME_SQL.replace("@schema@", &self.quoted), &[]).await;
-        let rows = match rows {
-            // Ledgers of older versions have no steps, and who only looks need not be allowed to read them.
-            Err(error) if is_lacking(&error) => return Ok(Vec::new()),
-            rows => rows.map_err(|error| self.error(&error, "reading the ledger's steps"))?,
+    pub async fn rows_come(&self, session: &Session) -> Result<Vec<(String, Option<u64>)>> {
+        let ask = async |come: &str| {
+            let sql = COME_SQL.replace("@come@", come).replace("@schema@", &self.quoted);
+            session.client().query_typed(&sql, &[]).await
         };
-        Ok(rows.iter().map(|row| (row.get(0), u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))).collect())
+        let rows = match ask(OF_STEPS).await {
+            // Ledgers of older versions have no steps.
+            Err(error) if is_not_there(&error) => return Ok(Vec::new()),
+            // Who only looks need not be allowed to read them.
+            Err(error) if is_lacking(&error) => ask(UNTOLD).await,
+            rows => rows,
+        };
+        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's steps"))?;
+        let come = |row: &Row| row.get::<_, Option<i64>>(1).map(|come| u64::try_from(come).unwrap_or(0));
+        Ok(rows.iter().map(|row| (row.get(0), come(row))).collect())
     }
 
     /// What all steps of the job have changed in the table so far, and how many rows of its staging table they have

@@ -58,6 +58,23 @@ fn rows_that_wait_are_not_cast_to_what_a_column_has_become() {
             told.contains("0 rows stored, 2 more wait in staging tables, in 1 chunk"),
             "{mode:?}\n{told}"
         );
+        // Who may not read it is not told that none waits.
+        let reader = format!("reader_{}", database.name());
+        database.sql(&format!(
+            "CREATE ROLE {reader} LOGIN; GRANT USAGE ON SCHEMA howdah TO {reader}; \
+             GRANT SELECT ON howdah.migration, howdah.job, howdah.file, howdah.chunk, howdah.chunk_part, \
+             howdah.undo, howdah.tuned TO {reader}; GRANT SELECT (job_id) ON howdah.reject TO {reader}"
+        ));
+        let to = database.conninfo().replace("user=postgres", &format!("user={reader}"));
+        let seen = howdah("status").args(["--to", &to, "--json"]).run(PATIENCE).expect_code(0).stdout;
+        let seen: serde_json::Value = serde_json::from_str(&seen).unwrap();
+        assert_eq!(
+            (&seen[0]["rows_stored"], &seen[0]["rows_waiting"]),
+            (&2.into(), &serde_json::Value::Null)
+        );
+        let seen = howdah("status").args(["--to", &to]).run(PATIENCE).expect_code(0).stdout;
+        assert!(seen.contains("how many of them wait in staging tables is unknown"), "{seen}");
+        database.sql(&format!("DROP OWNED BY {reader}; DROP ROLE {reader}"));
         database.sql("ALTER TABLE t ALTER zip TYPE text");
         let refused = load.run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains(RETYPED), "{mode:?}\n{refused}");
