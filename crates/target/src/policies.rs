@@ -7,16 +7,24 @@ use crate::session::rights::{Who, who};
 use crate::session::{Session, toast};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::plan::PoliciesPlan;
-use howdah_model::{Error, ErrorKind, Relation, Result, Table, TablePlan, sqlstate};
-use tokio_postgres::types::Type;
+use howdah_model::{Arrival, Error, ErrorKind, Mode, Relation, Result, Table, TablePlan, sqlstate};
+use tokio_postgres::types::{ToSql, Type};
 
 const ASK_SQL: &str = "\
     SELECT pg_catalog.row_security_active(c.oid), pg_catalog.current_setting('row_security')::pg_catalog.bool, \
            pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY') \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
+/// The policies for the commands `$2` that apply to the role, and whether they let rows in at all.
+const NAMED_SQL: &str = "\
+    SELECT p.polname::pg_catalog.text, p.polpermissive AND p.polcmd IN ('*', 'a') FROM pg_catalog.pg_policy p \
+    WHERE p.polrelid = $1 AND (p.polcmd = '*' OR p.polcmd::pg_catalog.text = ANY ($2)) \
+      AND EXISTS (SELECT FROM pg_catalog.unnest(p.polroles) AS r (oid) \
+                  WHERE r.oid = 0::pg_catalog.oid OR pg_catalog.pg_has_role(r.oid, 'USAGE')) \
+    ORDER BY 1";
+
 /// What a role may do with a table that has policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policies {
     /// None applies to it.
     Bypassed,
@@ -24,19 +32,22 @@ pub enum Policies {
     Apply {
         /// The role may make temporary tables.
         temporary: bool,
+        /// The policies that rows meet which come in this way.
+        names: Vec<String>,
     },
 }
 
 /// Asks whether policies of the table apply to the role.
 ///
 /// # Errors
-/// Table, where they do and the session's `row_security` forbids to be subject to any; those of the session.
-pub async fn ask(session: &Session, table: &Table) -> Result<Policies> {
+/// Table, where they do and the session's `row_security` forbids to be subject to any, or none lets a row in; those of the session.
+pub async fn ask(session: &Session, table: &Table, arrival: &Arrival) -> Result<Policies> {
     let rows = session.client().query_typed(ASK_SQL, &[(&table.oid, Type::OID)]).await;
     let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
     let Some(row) = rows.first().filter(|row| row.get(0)) else { return Ok(Policies::Bypassed) };
     if row.get(1) {
-        return Ok(Policies::Apply { temporary: row.get(2) });
+        let names = named(session, table, arrival).await?;
+        return Ok(Policies::Apply { temporary: row.get(2), names });
     }
     let (relation, Who { role, login, .. }) = (&table.relation, who(session).await?);
     let message = format!(
@@ -45,6 +56,28 @@ pub async fn ask(session: &Session, table: &Table) -> Result<Policies> {
     Err(refusal(message).with_hint(format!(
         "load as a role with BYPASSRLS, or with row_security on: ALTER ROLE {} SET row_security = on, or PGOPTIONS",
         quote_ident(&login)
+    )))
+}
+
+async fn named(session: &Session, table: &Table, arrival: &Arrival) -> Result<Vec<String>> {
+    let merges = arrival.mode == Mode::Merge;
+    let commands = [("a", true), ("r", arrival.has_key()), ("w", merges), ("d", arrival.delete_missing)];
+    let commands: Vec<&str> =
+        commands.into_iter().filter(|(_, is_used)| *is_used).map(|(name, _)| name).collect();
+    let asked = [(&table.oid as &(dyn ToSql + Sync), Type::OID), (&commands, Type::TEXT_ARRAY)];
+    let rows = session.client().query_typed(NAMED_SQL, &asked).await;
+    let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
+    if rows.iter().any(|row| row.get(1)) {
+        return Ok(rows.iter().map(|row| row.get(0)).collect());
+    }
+    let (relation, Who { role, .. }) = (&table.relation, who(session).await?);
+    let message = format!(
+        "row-level security of {relation} applies to role {role}, and no policy lets the role insert rows: all would be refused"
+    );
+    Err(refusal(message).with_hint(format!(
+        "the owner can run CREATE POLICY ... ON {} FOR INSERT TO {} WITH CHECK (...); or load as a role with BYPASSRLS",
+        quote_relation(relation),
+        quote_ident(&role)
     )))
 }
 

@@ -48,6 +48,19 @@ fn rows_come_through_the_policies_and_the_plan_says_how() {
             ),
             "{plan}"
         );
+        stage.sql(
+            "CREATE POLICY \"not theirs\" ON s.t FOR INSERT TO postgres WITH CHECK (true); \
+             CREATE POLICY reads ON s.t FOR SELECT USING (true); CREATE POLICY \"A\" ON s.t AS RESTRICTIVE TO {role} USING (true)",
+        );
+        let plan = stage.verb("plan").arg(&source).run(PATIENCE).expect_code(0).stdout;
+        assert!(plan.contains("have to be asked; they meet A, positive\n"), "{plan}");
+        stage.sql("DROP POLICY positive ON s.t");
+        let plan = stage.verb("plan").arg(&source).run(PATIENCE).expect_code(1).stderr;
+        assert!(
+            plan.contains("no policy lets the role insert rows: all would be refused (SQLSTATE 42501)"),
+            "{plan}"
+        );
+        stage.sql("CREATE POLICY positive ON s.t FOR INSERT WITH CHECK (a > 0)");
         load(&stage, &[]).arg(&source).run(PATIENCE).expect_code(0);
         let there = stage
             .database

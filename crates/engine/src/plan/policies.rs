@@ -20,8 +20,8 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
         if table.create.is_some() {
             continue;
         }
-        let asking = policies::ask(session, &table.table);
-        let Policies::Apply { temporary } = context.connection.attend(session, asking).await? else {
+        let asking = policies::ask(session, &table.table, &plan.job.arrival);
+        let Policies::Apply { temporary, names } = context.connection.attend(session, asking).await? else {
             continue;
         };
         let relation = &table.table.relation;
@@ -38,8 +38,9 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             context.connection.attend(session, policies::go_through(session, table)).await?;
         }
         table.notes.push(format!(
-            "{APPLY} rows come by INSERT from a {}, since the server takes no COPY where policies have to be asked",
-            if table.staging.is_some() { "staging table" } else { "temporary table" }
+            "{APPLY} rows come by INSERT from a {}, since the server takes no COPY where policies have to be asked; they meet {}",
+            if table.staging.is_some() { "staging table" } else { "temporary table" },
+            names.join(", ")
         ));
     }
     Ok(())
