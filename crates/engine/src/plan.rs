@@ -477,7 +477,8 @@ async fn around_rows(
     }
     let job = &plan.job;
     plan.indexes =
-        indexes::choose(context, session, (job, begun), &plan.job_id, &plan.tables, rows_to_come).await?;
+        indexes::choose(context, session, (job, begun, to_load), &plan.job_id, &plan.tables, rows_to_come)
+            .await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
     plan.tuning = tune::choose(context, session, plan).await?;

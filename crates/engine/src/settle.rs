@@ -193,20 +193,27 @@ async fn put_back_left(
 }
 
 /// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and, where a new table is made
-/// like one, all the rest: what another job, or an earlier run of this one, has dropped and, being killed, not put back, comes back if
+/// like one or indexes are to be kept, all the rest: what another job, or an earlier run of this one, has dropped and, being killed, not put back, comes back if
 /// it `may`. Whoever is at that already is waited for.
 ///
 /// # Errors
 /// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put back; Ledger, when somebody
 /// else takes too long for it; those of ledger and session.
 pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan, may: bool) -> Result<()> {
-    let Some(ledger) = ledger_of(&plan.job).filter(|_| judges(&plan.job)) else { return Ok(()) };
+    let is_due = judges(&plan.job) || (may && keeps(&plan.job));
+    let Some(ledger) = ledger_of(&plan.job).filter(|_| is_due) else { return Ok(()) };
     let repair = Repair { context, session, ledger: &ledger, plan, may };
     if repair.is_made_like() {
         repair.expect_no_rival().await?;
     }
     for (job_id, lacking) in repair.lacking(None).await? {
-        repair.put_back(&job_id, lacking).await?;
+        let is_needed = lacking.is_needed;
+        match repair.put_back(&job_id, lacking).await {
+            Err(error) if !is_needed && matches!(error.kind(), ErrorKind::Table | ErrorKind::Ledger) => {
+                context.tell(format!("{error}: rows come without it"));
+            }
+            done => done?,
+        }
     }
     Ok(())
 }
@@ -232,7 +239,20 @@ pub(crate) async fn expect_whole(context: &Context, session: &Session, plan: &Pl
 
 /// The tables are made whole when they are empty, since what contradicts their keys goes with the rows.
 pub(crate) fn is_due_when_empty(job: &Job, begun: bool) -> bool {
-    job.arrival.mode == Mode::Truncate && !begun && judges(job)
+    job.arrival.mode == Mode::Truncate && !begun && (judges(job) || keeps(job))
+}
+
+/// When, and why, what earlier loads have dropped comes back before rows do; `None` where it does not, or has come by now, where a load
+/// that is planned changes something.
+pub(crate) fn comes_first(job: &Job, begun: bool, to_load: bool) -> Option<&'static str> {
+    match (is_due_when_empty(job, begun), judges(job)) {
+        (true, true) => {
+            Some("as soon as the table is empty, since records that the table refuses are to be left out")
+        }
+        (true, false) => Some("as soon as the table is empty, since indexes are to be kept"),
+        (false, _) if keeps(job) && !to_load => Some("before the first row, since indexes are to be kept"),
+        (false, _) => None,
+    }
 }
 
 /// It goes by what its tables refuse.
@@ -240,10 +260,17 @@ fn judges(job: &Job) -> bool {
     job.arrival.is_staged() || job.bad_records.on_error == OnError::Skip
 }
 
+/// Rows are to meet the indexes that the table had.
+fn keeps(job: &Job) -> bool {
+    job.indexes == IndexesChoice::Keep
+}
+
 /// What a job has left that a table lacks.
 struct Lacking {
     /// One of it.
     what: String,
+    /// Rows must not come without it.
+    is_needed: bool,
     left: Left,
 }
 
@@ -279,13 +306,17 @@ impl Repair<'_> {
         }
         let is_table = |held: &Held| held.thing.table.as_ref().is_some_and(|(oid, _)| oids.contains(oid));
         left.tuned.retain(is_table);
-        let is_lacking = |undo: &&Undo| {
-            oids.contains(&undo.change.table_oid) && (self.is_made_like() || tells_bad_rows(undo))
-        };
+        let is_of_table = |undo: &&Undo| oids.contains(&undo.change.table_oid);
+        let goes_by = judges(&plan.job);
+        let is_needed =
+            |undo: &&Undo| is_of_table(undo) && (self.is_made_like() || (goes_by && tells_bad_rows(undo)));
+        let is_wanted = |undo: &&Undo| self.may && keeps(&plan.job) && is_of_table(undo);
         let lacking = left.by_job().into_iter().filter_map(|(job_id, left)| {
-            let dropped = left.dropped.iter().find(is_lacking).map(ToString::to_string);
-            let what = dropped.or_else(|| left.tuned.first().map(|held| held.thing.to_string()))?;
-            Some((job_id, Lacking { what, left }))
+            let needed = left.dropped.iter().find(is_needed).map(ToString::to_string);
+            let needed = needed.or_else(|| left.tuned.first().map(|held| held.thing.to_string()));
+            let is_needed = needed.is_some();
+            let what = needed.or_else(|| left.dropped.iter().find(is_wanted).map(ToString::to_string))?;
+            Some((job_id, Lacking { what, is_needed, left }))
         });
         Ok(lacking.collect())
     }
@@ -294,7 +325,7 @@ impl Repair<'_> {
         let Some(waited) = self.take(job_id).await? else { return Err(lacks(&lacking.what, job_id, None)) };
         let lacking = if waited { self.lacking(Some(job_id)).await?.remove(job_id) } else { Some(lacking) };
         let done = match lacking {
-            Some(Lacking { what, left }) if self.may => {
+            Some(Lacking { what, left, .. }) if self.may => {
                 self.context.tell(format!("job {job_id} was killed: {what} is put back before rows come"));
                 let failed = put_back_left(self.context, self.ledger, left, self.plan).await.next();
                 failed.map_or(Ok(()), |error| Err(self.hinted(error, job_id)))

@@ -8,7 +8,7 @@ use super::head::Head;
 use super::{History, index_cost, ledger_of, plain_bytes};
 use crate::Context;
 use crate::indexes::restore_command;
-use crate::settle::is_due_when_empty;
+use crate::settle::comes_first;
 use crate::widen::is_fixed;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
@@ -85,7 +85,7 @@ fn seen_record_bytes(head: &Head) -> Option<f64> {
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
-    (job, begun): (&Job, bool),
+    (job, begun, to_load): (&Job, bool, bool),
     job_id: &str,
     tables: &[TablePlan],
     rows_to_come: &RowsToCome,
@@ -128,7 +128,7 @@ pub(super) async fn choose(
                 Some(ledger) => restore_command(context, ledger, job),
                 None => String::new(),
             };
-            plan.notes = notes(&open, (job_id, is_due_when_empty(job, begun)), (relation, oids), restore);
+            plan.notes = notes(&open, (job_id, comes_first(job, begun, to_load)), (relation, oids), restore);
             let not_free = captured.as_ref().filter(|captured| captured.oids.is_empty());
             if let Some(reason) = not_free.and_then(|captured| captured.keep.as_deref()) {
                 plan.notes.push(format!("indexes and foreign keys stay: {reason}"));
@@ -163,7 +163,7 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
 /// What earlier loads have dropped of this table or its partitions and not put back.
 fn notes(
     open: &[Undo],
-    (job_id, when_empty): (&str, bool),
+    (job_id, first): (&str, Option<&str>),
     (relation, oids): (&Relation, &[u32]),
     restore: impl Fn(&str) -> String,
 ) -> Vec<String> {
@@ -180,17 +180,14 @@ fn notes(
     }
     let note = |(job, names): (&str, BTreeSet<&str>)| {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        if when_empty {
-            format!(
-                "job {job} has {verb} {names} of {relation}: put back as soon as the table is empty, since records that the table \
-                 refuses are to be left out"
-            )
+        if let Some(first) = first {
+            format!("job {job} has {verb} {names} of {relation}: put back {first}")
         } else if job == job_id {
             format!("an earlier run of this job has {verb} {names}: put back when this one ends")
         } else {
             format!(
                 "job {job} has {verb} {names} of {relation} and not put that back yet: unless that job is still at \
-                 work, {} does",
+                 work, a load does so behind its last row, or {} now",
                 restore(job)
             )
         }

@@ -4,7 +4,7 @@ use super::{COMPARED_BY_LIBC, PLAIN_SCHEMA, load, open_entries, restore, schema}
 use crate::crash::forgetful;
 use crate::gate::{let_other_jobs_pass, move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
-use crate::scene::{Files, PATIENCE, csv};
+use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -176,6 +176,36 @@ fn a_load_goes_on_with_its_indexes_dropped_and_restore_leaves_it_alone() {
     open_gate(&database);
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("t_note, t_part, t_pkey: put back when this one ends"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
+#[test]
+fn indexes_that_are_to_be_kept_come_back_before_rows() {
+    let (database, files, source) = prepared(18);
+    shut_gate_behind(&database, 2);
+    let before = schema(&database);
+    let options = ["--chunk-size", "64kB", "--jobs", "2"];
+    let mut running = load(&database, &source).args(["--indexes", "rebuild"]).args(options).spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 2));
+    running.kill();
+    assert!(open_entries(&database) > 0);
+    let_other_jobs_pass(&database);
+    let other = files.put("b.csv", &csv(17, ROWS + 1, 10));
+    let plan = howdah("plan").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+    let plan = plan.args(["--header", "--indexes", "keep"]).arg(&other).run(PATIENCE).expect_code(0).stdout;
+    assert!(plan.contains("t_note, t_part, t_pkey of public.t: put back before the first row"), "{plan}");
+    // A row that meets no key, where one was to be kept.
+    database.sql(
+        "CREATE FUNCTION whole() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \
+             IF NOT EXISTS (SELECT FROM pg_constraint WHERE conname = ''t_pkey'') THEN RAISE EXCEPTION ''no key''; END IF; \
+             RETURN NEW; END'; \
+         CREATE TRIGGER whole BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION whole()",
+    );
+    let done = load(&database, &other).args(["--indexes", "keep"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(done.contains("is put back before rows come"), "{done}");
+    assert_eq!(open_entries(&database), 0);
+    database.sql("DROP TRIGGER whole ON t; DROP FUNCTION whole()");
+    open_gate(&database);
     assert_eq!(schema(&database), before);
 }
 
