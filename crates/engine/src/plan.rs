@@ -18,6 +18,7 @@ mod identity;
 mod index_cost;
 mod indexes;
 mod known_types;
+mod lacking_rights;
 mod loaded;
 mod nameless;
 mod new_partitions;

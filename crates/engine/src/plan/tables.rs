@@ -6,6 +6,7 @@ use super::doubtful_headers::expect_known_names;
 use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
+use super::lacking_rights;
 use super::ledger_of;
 use super::nameless;
 use super::new_table;
@@ -18,7 +19,7 @@ use howdah_model::{
     StagingPlan, Table, TableChange,
 };
 use howdah_target::copy;
-use howdah_target::session::{Session, catalog, rights};
+use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::infer::{self, Among, ColumnState};
@@ -109,16 +110,7 @@ pub(super) async fn plan_all(
         let message = format!("--types names columns that no field fills: {}", unused.join(", "));
         return Err(Error::new(ErrorKind::Columns, message));
     }
-    for plan in &plans {
-        if plan.create.is_some() {
-            let checking = rights::check_create(session, &plan.table.relation);
-            context.connection.attend(session, checking).await?;
-            continue;
-        }
-        let columns: Vec<String> = plan.fields.iter().flatten().cloned().collect();
-        let needs = rights::needs(&job.arrival, columns);
-        context.connection.attend(session, rights::check(session, &plan.table, &needs)).await?;
-    }
+    lacking_rights::expect_none(context, session, job, &plans).await?;
     Ok((plans, placed))
 }
 

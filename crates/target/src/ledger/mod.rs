@@ -11,6 +11,7 @@ mod gone;
 mod job;
 mod job_lock;
 pub(crate) mod kept_plan;
+mod lacking;
 mod maker;
 mod origin;
 mod others;

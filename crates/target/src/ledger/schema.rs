@@ -30,7 +30,7 @@ const MIGRATIONS: &[&str] = &[
 
 /// Which rights are lacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Grants {
+pub(super) enum Grants {
     /// To make the schema.
     Create,
     /// To make tables in the schema, which is there.
@@ -232,7 +232,7 @@ impl Ledger {
     }
 
     /// The error, if it is about rights, with the statements that give them to this role.
-    async fn with_grants(&self, session: &Session, error: Error, grants: Grants) -> Error {
+    pub(super) async fn with_grants(&self, session: &Session, error: Error, grants: Grants) -> Error {
         if error.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return error;
         }
@@ -297,7 +297,7 @@ impl Ledger {
 
     /// 0 if there is no ledger. Asking the table itself and taking "undefined" for an answer is one round
     /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
-    async fn version(&self, session: &Session) -> Result<i32> {
+    pub(super) async fn version(&self, session: &Session) -> Result<i32> {
         let sql = format!("SELECT pg_catalog.max(version) FROM {}.migration", self.quoted);
         match session.client().query_typed(&sql, &[]).await {
             Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),

@@ -10,6 +10,11 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
+/// How the server finds a table, and how it is found in a schema that the role may not look into.
+const RESOLVED: &str = "c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+const OF_CLOSED_SCHEMA: &str = "(SELECT pg_catalog.cardinality(p) = 2 AND n.nspname = p[1] AND c.relname = p[2] \
+    FROM pg_catalog.parse_ident($1) AS p)";
+
 /// Relation and columns in one answer: a relation without columns gives one row of nulls.
 /// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4); `tgtype & 7 = 7` one that is FOR EACH ROW
 /// (1), BEFORE (2) and INSERT, which may give any column its value.
@@ -68,9 +73,16 @@ pub async fn primary_key(session: &Session, oid: u32) -> Result<Vec<String>> {
 pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<Table>> {
     let rows = match session.client().query_typed(TABLE_SQL, &[(&written_name, Type::TEXT)]).await {
         Ok(rows) => rows,
+        // What the role lacks besides USAGE on the schema is told with that, when it is known what it needs.
         Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
-            let closed = rights::schema_closed(session, written_name).await;
-            return Err(closed.unwrap_or_else(|| name_error(&error, written_name)));
+            let sql = TABLE_SQL.replace(RESOLVED, OF_CLOSED_SCHEMA);
+            match session.client().query_typed(&sql, &[(&written_name, Type::TEXT)]).await {
+                Ok(rows) if !rows.is_empty() => rows,
+                _ => {
+                    let closed = rights::schema_closed(session, written_name).await;
+                    return Err(closed.unwrap_or_else(|| name_error(&error, written_name)));
+                }
+            }
         }
         Err(error) => return Err(name_error(&error, written_name)),
     };
