@@ -1,15 +1,16 @@
-//! Files of which a job that did not end has stored rows: under other options, or among other files, they are another job's, which
-//! would store these rows once more.
+//! Files of which a job that did not end has stored rows: mended, under other options, or among other files, they are another job's,
+//! which would store these rows once more.
 
 use crate::begin::{comes_on_top, in_turn_ms};
 use crate::plan::is_filled;
 use crate::{Connection, again};
-use howdah_model::{Error, ErrorKind, Plan, Result};
-use howdah_target::ledger::{Ledger, Own, StoredInPart};
+use howdah_model::{Error, ErrorKind, Plan, Result, Table};
+use howdah_target::ledger::{JobRow, Ledger, Origin, Own, StoredInPart};
 use howdah_target::session::Session;
+use std::collections::BTreeSet;
 
-/// Rows of another job that those of this one would come on top of, but for files that are its `own`; with `--force` also those of
-/// other versions of the files. What nobody is at work for comes first.
+/// Rows of another job that those of this one would come on top of, but for files that are its `own`. What nobody is at work for comes
+/// first.
 ///
 /// # Errors
 /// Those of ledger and session; with `--force`, where only a warning hangs on it, those of the session alone.
@@ -32,7 +33,7 @@ async fn look(
     if !comes_on_top(&plan.job) {
         return Ok(None);
     }
-    for stored in ledger.stored_in_part(session, (plan, own), plan.job.force).await? {
+    for stored in ledger.stored_in_part(session, (plan, own)).await? {
         if is_there(session, ledger, plan, &stored).await? {
             return Ok(Some(stored));
         }
@@ -40,23 +41,40 @@ async fn look(
     Ok(None)
 }
 
-/// The rows are in the table, as far as can be told: none waits elsewhere, and the table is not empty.
+/// The rows are in the table, as far as can be told: none waits elsewhere, the table is the one that they came into, it is not empty,
+/// and no other job has emptied it since.
 async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &StoredInPart) -> Result<bool> {
-    let waits =
-        ledger.find(session, &stored.job_id).await?.is_none_or(|row| row.plan.job.arrival.is_staged());
-    let Some(table) = plan.tables.get(stored.table_no as usize).filter(|_| !waits) else { return Ok(false) };
-    is_filled(session, &table.table.relation, in_turn_ms(&plan.job)).await
+    let Some(table) = plan.tables.get(stored.table_no as usize).map(|table| &table.table) else {
+        return Ok(false);
+    };
+    let row = ledger.find(session, &stored.job_id).await?;
+    if row.is_some_and(|row| row.plan.job.arrival.is_staged() || is_made_anew(&row, table)) {
+        return Ok(false);
+    }
+    if !is_filled(session, &table.relation, in_turn_ms(&plan.job)).await? {
+        return Ok(false);
+    }
+    let jobs = BTreeSet::from([stored.job_id.clone()]);
+    Ok(!ledger.standing(session, &table.relation, &jobs).await?.is_empty())
+}
+
+/// The job has stored its rows in another table of this name. Of a ledger that has come from another database no OID tells.
+fn is_made_anew(row: &JobRow, table: &Table) -> bool {
+    let mut was = row.plan.tables.iter().map(|plan| &plan.table);
+    let is_other = |was: &Table| was.relation == table.relation && was.oid != 0 && was.oid != table.oid;
+    row.origin != Origin::Elsewhere && was.any(is_other)
 }
 
 /// Why they are not stored once more.
 pub(crate) fn error(connection: &Connection, ledger: &Ledger, stored: &StoredInPart) -> Error {
-    let StoredInPart { job_id, location, table, rows, .. } = stored;
+    let StoredInPart { job_id, location, table, rows, has_changed, .. } = stored;
     let resume = again::command(connection, "resume", job_id, ledger.schema());
+    let as_it_was = if *has_changed { ", with the file as it was then" } else { "" };
     let message = format!(
         "job {job_id}, which did not end, has stored {rows} rows of {location} in {table}; this load would store them once more"
     );
     Error::new(ErrorKind::Table, message).with_hint(format!(
-        "finish that job by its own command or `{resume}`; or remove the rows that it has stored, delete it from the ledger, and run this \
+        "finish that job by its own command or `{resume}`{as_it_was}; or remove the rows that it has stored, delete it from the ledger, and run this \
          again; --mode truncate empties the table first, --force loads the file beside what is there"
     ))
 }

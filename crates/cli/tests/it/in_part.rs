@@ -191,3 +191,97 @@ fn a_job_goes_on_where_rows_of_another_were_removed_before_it_began() {
     load.run(PATIENCE).expect_code(0);
     assert_eq!(scene.database.value(STORED), "21000");
 }
+
+/// A load of `a.csv` that has failed on its way.
+struct Failed {
+    scene: Scene,
+    files: Files,
+    source: PathBuf,
+    good: Vec<u8>,
+    stored: u64,
+}
+
+impl Failed {
+    fn new(major: u32) -> Failed {
+        let (files, good) = (Files::new(), csv(77, 1, 20_000));
+        let source = files.put("a.csv", &[&good[..], b"20001,7\n"].concat());
+        let scene = Scene::new(Server::shared(major), &[]);
+        let mut failed = Failed { scene, files, source, good, stored: 0 };
+        failed.load(&[]).arg(&failed.source).run(PATIENCE).expect_code(1);
+        failed.stored = failed.rows();
+        assert_ne!(failed.stored, 0);
+        failed
+    }
+
+    fn load(&self, options: &[&str]) -> HowdahCommand {
+        self.scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).args(options)
+    }
+
+    /// The file as its user has mended it.
+    fn mend(&self) {
+        self.files.put("a.csv", &self.good);
+    }
+
+    fn rows(&self) -> u64 {
+        self.scene.database.value(STORED).parse().unwrap()
+    }
+
+    #[track_caller]
+    fn assert_refused(&self, load: &HowdahCommand) {
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        let told = format!("which did not end, has stored {} rows of", self.stored);
+        assert!(refused.contains(&told) && refused.contains("with the file as it was then; or"), "{refused}");
+        assert_eq!(self.rows(), self.stored);
+        assert_eq!(self.scene.database.value("SELECT count(*) FROM howdah.job"), "1", "nothing is noted");
+    }
+}
+
+#[test]
+fn rows_of_a_load_that_failed_are_not_stored_again_from_the_mended_file() {
+    for major in MAJORS {
+        let failed = Failed::new(major);
+        failed.mend();
+        let link = failed.files.path().join("link.csv");
+        std::os::unix::fs::symlink(&failed.source, &link).unwrap();
+        failed.assert_refused(&failed.load(&["--null", "-"]).arg(&failed.source));
+        failed.assert_refused(&failed.load(&["--job-id", "mine"]).arg(&failed.source));
+        failed.assert_refused(&failed.load(&["--null", "-"]).arg(&link));
+        failed.load(&["--null", "-", "--force"]).arg(&link).run(PATIENCE).expect_code(0);
+        assert_eq!(failed.rows(), failed.stored + 20_000);
+    }
+}
+
+/// A file that is written anew each day under one name is loaded, once somebody has seen to the rows of the day that failed.
+#[test]
+fn a_job_that_failed_is_no_obstacle_once_its_rows_are_gone_or_known() {
+    let failed = Failed::new(15);
+    let day = |seed: u64, options: &[&str]| {
+        failed.files.put("a.csv", &csv(seed, 1, 1000));
+        failed.load(options).args(["--null", "-"]).arg(&failed.source).run(PATIENCE).expect_code(0);
+        failed.rows()
+    };
+    assert_eq!(day(1, &["--mode", "truncate"]), 1000);
+    assert_eq!(day(2, &[]), 2000, "emptied by a job");
+    failed
+        .scene
+        .database
+        .sql("DELETE FROM howdah.job WHERE status = 'done'; DELETE FROM howdah.step; TRUNCATE t");
+    assert_eq!(day(3, &[]), 1000, "empty");
+    assert_eq!(day(4, &[]), 2000, "another day was loaded since");
+    failed.scene.database.sql("DELETE FROM howdah.job WHERE status = 'done'; DROP TABLE t");
+    failed.scene.database.sql("CREATE TABLE t (LIKE wanted); INSERT INTO t (id) VALUES (0)");
+    assert_eq!(day(5, &[]), 1001, "made anew");
+}
+
+#[test]
+fn a_job_that_failed_without_a_row_or_on_a_file_of_another_name_is_no_obstacle() {
+    let failed = Failed::new(18);
+    let tomorrow = failed.files.put("b.csv", &csv(78, 1, 1000));
+    failed.load(&[]).arg(&tomorrow).run(PATIENCE).expect_code(0);
+    assert_eq!(failed.rows(), failed.stored + 1000);
+    let source = failed.files.put("c.csv", b"id,part,amount,note\n1,7\n");
+    failed.load(&[]).arg(&source).run(PATIENCE).expect_code(1);
+    failed.files.put("c.csv", b"id,part,amount,note\n1,7,1.5,-\n");
+    failed.load(&["--null", "-"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(failed.rows(), failed.stored + 1001);
+}

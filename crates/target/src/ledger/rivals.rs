@@ -55,6 +55,8 @@ pub struct StoredInPart {
     pub table_no: u32,
     /// Rows of all these files in this table.
     pub rows: u64,
+    /// None of the files is what that job has read any more.
+    pub has_changed: bool,
     /// A load of it is at work.
     pub at_work: bool,
 }
@@ -102,18 +104,21 @@ const EMPTIED_WITH_SQL: &str = "\
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE tn.nspname = $1 AND t.relname = $2";
 
-/// Those of these jobs that are done and since whose end no other one has emptied or replaced the table `$2`, nor since their first rows
-/// deleted what its own files had no record of: the table is what these say then, and its key keeps others from coming twice.
+/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or replaced the table `$2`, nor since
+/// their first rows deleted what its own files had no record of: the table is what these say then, and its key keeps others from coming
+/// twice.
 const STANDING_SQL: &str = "\
     SELECT j.job_id FROM @schema@.job j, \
          LATERAL (SELECT coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p \
                                    WHERE p.job_id = j.job_id AND p.name = 'part'), \
                                   (SELECT pg_catalog.min(c.stored_at) FROM @schema@.chunk c \
-                                   WHERE c.job_id = j.job_id AND c.rows > 0), j.finished_at) AS first_at) came \
+                                   WHERE c.job_id = j.job_id AND c.rows > 0), j.finished_at) AS first_at, \
+                         coalesce(j.finished_at, (SELECT pg_catalog.max(c.stored_at) FROM @schema@.chunk c \
+                                                  WHERE c.job_id = j.job_id AND c.rows > 0)) AS last_at) came \
     WHERE j.job_id = ANY ($1) \
       AND NOT EXISTS (SELECT FROM @schema@.step s \
                       WHERE s.target = ANY ($2) AND s.job_id <> j.job_id \
-                        AND (s.name IN ('truncate', 'replace') AND s.done_at > j.finished_at \
+                        AND (s.name IN ('truncate', 'replace') AND s.done_at > came.last_at \
                              OR s.name = 'delete' AND s.deleted > 0 AND s.done_at > came.first_at))";
 
 /// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table waits for those that load into
@@ -141,23 +146,28 @@ const RIVALS_SQL: &str = "\
       AND NOT ($8 AND @beside@) \
     ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
 
-/// By job and table, those that nobody is at work for and the latest jobs first; of any version of the files, if `$6`; of files whose
-/// first rows came since `$7`, and of rows that came since `$9`, if these are given.
+/// By job and table, those that nobody is at work for and the latest jobs first; of files whose first rows came since `$7`, and of rows
+/// that came since `$9`, if these are given. Who has loaded a file since, whichever version, knew of the rows that were there, or had
+/// removed them. Other rejected records (`$6`) under a name that rejected records have had are not what that was.
 const IN_PART_SQL: &str = "\
     SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(f.table_no), \
-           pg_catalog.sum(c.rows)::pg_catalog.int8, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS at_work \
-    FROM (SELECT f.job_id, f.file_no, f.location, f.target, pg_catalog.min(p.table_no) AS table_no \
+           pg_catalog.sum(c.rows)::pg_catalog.int8, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS at_work, \
+           pg_catalog.bool_and(f.has_changed) \
+    FROM (SELECT f.job_id, f.file_no, f.location, f.target, pg_catalog.min(p.table_no) AS table_no, \
+                 pg_catalog.array_agg(p.name) AS names, coalesce(pg_catalog.bool_and(f.version <> p.version), true) AS has_changed \
           FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
                           pg_catalog.unnest($5)) AS p (name, version, target, table_no) \
-          JOIN @files@ f ON f.name = p.name AND f.target = p.target \
-                        AND (f.version = p.version OR $6 AND p.version IS NOT NULL) \
+          JOIN @files@ f USING (name, target) \
           GROUP BY f.job_id, f.file_no, f.location, f.target) f \
     JOIN @schema@.job j USING (job_id) \
     JOIN LATERAL (SELECT pg_catalog.sum(c.rows) FILTER (WHERE $9 IS NULL OR c.stored_at >= $9::pg_catalog.timestamptz) AS rows, \
-                         pg_catalog.min(c.stored_at) AS first_at FROM @schema@.chunk c \
+                         pg_catalog.min(c.stored_at) AS first_at, pg_catalog.max(c.stored_at) AS last_at FROM @schema@.chunk c \
                   WHERE c.job_id = f.job_id AND c.file_no = f.file_no AND c.rows > 0) c ON c.rows > 0 \
     WHERE j.status <> 'done' AND j.job_id <> $1 \
+      AND (NOT f.has_changed OR j.plan #>> '{job,rejects_of,job_id}'::pg_catalog.text[] IS NOT DISTINCT FROM $6) \
       AND ($7 IS NULL OR c.first_at >= $7::pg_catalog.timestamptz) \
+      AND NOT EXISTS (SELECT FROM @files@ s JOIN @schema@.job d USING (job_id) \
+                      WHERE s.name = ANY (f.names) AND s.target = f.target AND d.status = 'done' AND d.started_at > c.last_at) \
       AND NOT ($10 AND @beside@) \
     GROUP BY j.job_id, j.started_at, f.target ORDER BY at_work, j.started_at DESC, f.target";
 
@@ -181,9 +191,10 @@ struct Spelled<'a> {
 }
 
 impl Spelled<'_> {
-    fn of<'a>(plan: &'a Plan, own: &Own) -> Spelled<'a> {
-        let asked =
-            (0..).zip(&plan.files).filter(|(_, file)| !file.left_out && !own.files.contains(&file.location));
+    fn of<'a>(plan: &'a Plan, own: &Own, is_asked: impl Fn(&FilePlan) -> bool) -> Spelled<'a> {
+        let is_asked =
+            |file: &FilePlan| !file.left_out && !own.files.contains(&file.location) && is_asked(file);
+        let asked = (0..).zip(&plan.files).filter(|(_, file)| is_asked(file));
         let spelled = asked.flat_map(|(no, file)| {
             let locations = std::iter::once(&file.location).chain(&file.real_location);
             locations.map(move |location| (no, location.as_str(), file))
@@ -219,8 +230,8 @@ impl Ledger {
         Ok((rows.first().map(|row| row.get(0)), files.collect()))
     }
 
-    /// What jobs that did not end have stored of this plan but for files that are its job's `own`, the same versions of the files, or
-    /// any, in the same tables: it is there, or waits in a staging table. One round trip.
+    /// What jobs that did not end have stored of the files of this plan, whichever version, but for those that are its job's `own`, in
+    /// the same tables: it is there, or waits in a staging table. One round trip.
     ///
     /// # Errors
     /// Those of the session.
@@ -228,21 +239,20 @@ impl Ledger {
         &self,
         session: &Session,
         (plan, own): (&Plan, &Own),
-        any_version: bool,
     ) -> Result<Vec<StoredInPart>> {
-        let mut spelled = Spelled::of(plan, own);
-        // A table that this plan makes is empty, whatever was loaded into another one of its name.
-        for (version, table_no) in spelled.versions.iter_mut().zip(&spelled.table_numbers) {
-            let table = usize::try_from(*table_no).ok().and_then(|no| plan.tables.get(no));
-            version.take_if(|_| table.is_none_or(|table| table.create.is_some()));
-        }
+        // A table that this plan makes is empty, whatever was loaded into another one of its name. A pipe is another one each time.
+        let is_there = |file: &FilePlan| {
+            plan.tables.get(file.table_no as usize).is_some_and(|table| table.create.is_none())
+        };
+        let spelled = Spelled::of(plan, own, |file| file.rereadable && is_there(file));
+        let rejects_of = plan.job.rejects_of.as_ref().map(|of| of.job_id.as_str());
         let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.locations, Type::TEXT_ARRAY),
             (&spelled.versions, Type::TEXT_ARRAY),
             (&spelled.targets, Type::TEXT_ARRAY),
             (&spelled.table_numbers, Type::INT4_ARRAY),
-            (&any_version, Type::BOOL),
+            (&rejects_of, Type::TEXT),
             (&plan.job.once_more_until, Type::TEXT),
             (&self.schema, Type::TEXT),
             (&own.since, Type::TEXT),
@@ -259,6 +269,7 @@ impl Ledger {
             table_no: u32::try_from(row.get::<_, i32>(3)).unwrap_or(0),
             rows: u64::try_from(row.get::<_, i64>(4)).unwrap_or(0),
             at_work: row.get(5),
+            has_changed: row.get(6),
         });
         Ok(stored.collect())
     }
@@ -281,7 +292,7 @@ impl Ledger {
         }
     }
 
-    /// Those of these jobs, which are done, that no other job has emptied the table behind, as far as the ledger says.
+    /// Those of these jobs that no other job has emptied the table behind, as far as the ledger says.
     ///
     /// # Errors
     /// Those of the session.
@@ -319,7 +330,7 @@ impl Ledger {
         let workers = holders_sql(&format!("{}, {}", key(KEY_SEED), key(MARK_SEED)));
         let sql =
             RIVALS_SQL.replace("@holders@", &holders_sql(&key(KEY_SEED))).replace("@workers@", &workers);
-        let spelled = Spelled::of(plan, own);
+        let spelled = Spelled::of(plan, own, |_| true);
         let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.file_numbers, Type::INT4_ARRAY),
