@@ -6,7 +6,7 @@
 
 use crate::load::being_restored;
 use crate::pipeline::Run;
-use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows};
+use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows, ledger_of};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
 use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
@@ -134,6 +134,26 @@ fn expect_ended(
         Some(stored) => Err(in_part::error(connection, ledger, stored)),
         None => Ok(()),
     }
+}
+
+/// What a load of this plan is refused for, by rows that a job which did not end has stored.
+///
+/// # Errors
+/// Those of ledger and connection.
+pub(crate) async fn refusal(connection: &Connection, plan: &Plan) -> Result<Option<Error>> {
+    let Some(ledger) = ledger_of(&plan.job).filter(|_| comes_on_top(&plan.job)) else { return Ok(None) };
+    let session = connection.open().await?;
+    let asking = async {
+        if !ledger.exists(&session).await? {
+            return Ok(None);
+        }
+        let own = own(&session, &ledger, plan).await?;
+        let in_part = in_part::find(&session, &ledger, (plan, &own)).await?;
+        Ok(expect_ended((connection, &ledger), plan, in_part.as_ref()).err())
+    };
+    let refusal = connection.attend(&session, asking).await?;
+    connection.keep(session);
+    Ok(refusal)
 }
 
 /// In the turn of a load at work: nobody has begun to load files of which it has stored nothing.

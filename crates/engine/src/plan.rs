@@ -49,6 +49,7 @@ pub(crate) use indexes::{ToCome, decide as decide_indexes};
 pub(crate) use sent_form::chunk_format;
 pub(crate) use triggers::way as way_of_triggers;
 
+use crate::begin;
 use crate::budget::{Extent, Layout};
 use crate::feed::{self, Opened};
 use crate::rejected;
@@ -131,7 +132,17 @@ impl History {
 /// `SourceChanged` when an unfinished run of the same job read other versions of the files; those of the
 /// connection.
 pub async fn plan(context: &Context, job: Job) -> Result<Planned> {
-    plan_for(context, job, false).await
+    let mut planned = plan_for(context, job, false).await?;
+    if matches!(planned.history, History::Fresh | History::Begun(_)) {
+        let refusal = context.stop.guard(begin::refusal(&context.connection, &planned.plan)).await?;
+        planned.plan.warnings.extend(refusal.map(|error| refused(&error)));
+    }
+    Ok(planned)
+}
+
+fn refused(error: &Error) -> String {
+    let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("a load will be refused: {error}{hint}")
 }
 
 /// The same for a load that follows: it puts back first what other loads have dropped and, being killed, not put back, where this one

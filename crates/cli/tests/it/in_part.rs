@@ -285,3 +285,25 @@ fn a_job_that_failed_without_a_row_or_on_a_file_of_another_name_is_no_obstacle()
     failed.load(&["--null", "-"]).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(failed.rows(), failed.stored + 1001);
 }
+
+#[test]
+fn a_plan_says_that_a_load_will_be_refused_for_rows_of_another_job() {
+    let failed = Failed::new(15);
+    failed.mend();
+    let plan = |options: &[&str]| {
+        let plan =
+            failed.scene.verb("plan").args(["--format", "csv", "--header", "--table", "t", "--null", "-"]);
+        plan.args(options).arg(&failed.source).run(PATIENCE).expect_code(0).stdout
+    };
+    let planned = plan(&[]);
+    let told = format!("which did not end, has stored {} rows of", failed.stored);
+    assert!(
+        planned.contains("warning: a load will be refused: job ") && planned.contains(&told),
+        "{planned}"
+    );
+    assert!(planned.contains("; finish that job by"), "{planned}");
+    for options in [&["--force"][..], &["--mode", "truncate"], &["--ledger", "none"]] {
+        let planned = plan(options);
+        assert!(!planned.contains("will be refused"), "{options:?} {planned}");
+    }
+}
