@@ -234,6 +234,7 @@ impl Identity {
         if let Some(first) = first.as_ref().filter(|first| self.is_by_another_path(first)) {
             known.extend(ledger.of_work(session, &first.work_key, &self.identity).await?);
         }
+        known.retain(|row| row.plan.identity == self.identity || has_records_alike(job, &row.plan.job));
         if let Some(row) = self.of_other_files((&ledger, session), job, &known).await? {
             match of_its_files(job, &row, versions) {
                 Some((identity, own)) => {
@@ -330,6 +331,12 @@ impl Identity {
         )
         .with_hint("choose another --job-id, or give the job what it was begun with"))
     }
+}
+
+/// A file of rejected records that has the name of one of another job's is none that has changed.
+fn has_records_alike(one: &Job, other: &Job) -> bool {
+    let of = |job: &Job| job.rejects_of.as_ref().map(|of| of.job_id.clone());
+    of(one) == of(other)
 }
 
 /// Of what nothing but a name tells whether it is loaded, each run is a new job, and none has finished.

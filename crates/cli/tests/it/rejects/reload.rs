@@ -220,3 +220,29 @@ fn the_command_that_writes_the_rejected_records_is_told_in_full() {
     run_told(&needed.stderr, "howdah status ", |command| command.replace("FILE", &into));
     assert!(std::fs::read_to_string(&rejects).unwrap().contains("2,many"));
 }
+
+/// Each night's bad records go to a file of one name.
+#[test]
+fn mended_records_of_another_job_are_loaded_from_a_file_that_one_was_loaded_from_in_part() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, n int)");
+    let (job, rejects) = mended(&database, &files, &[]);
+    reload(&database, &job, &rejects).run(PATIENCE).expect_code(0);
+    database.sql("UPDATE howdah.job SET status = 'failed' WHERE plan #>> '{job,rejects_of}' IS NOT NULL");
+    database.sql("UPDATE howdah.reject SET loaded_by = NULL");
+    let text = std::fs::read_to_string(&rejects).unwrap();
+    std::fs::write(&rejects, text.replace('7', "77")).unwrap();
+    let refused = reload(&database, &job, &rejects).args(["--job-id", "mine"]).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("which did not end, has stored 1 rows of"), "{}", refused.stderr);
+    let source = files.put("next.csv", b"id,n\n11,5\n12,many\n13,5\n");
+    let next = load(&database).args(["--table", "t", "--reject-file"]).arg(&rejects).arg(&source);
+    let next = next.run(PATIENCE).expect_code(3);
+    let text = std::fs::read_to_string(&rejects).unwrap();
+    std::fs::write(&rejects, text.replace("many", "7")).unwrap();
+    reload(&database, told(&next)["job"].as_str().unwrap(), &rejects).run(PATIENCE).expect_code(0);
+    assert_eq!(
+        database.value("SELECT string_agg(id || '=' || n, ' ' ORDER BY id) FROM t"),
+        "1=5 2=7 3=5 11=5 12=7 13=5"
+    );
+}
