@@ -94,7 +94,8 @@ impl Layout<'_> {
             None => header::record(&format, eol, &names),
             Some(dialect) => (header::record_of_dialect(dialect, &names) + ending).into_bytes(),
         };
-        let as_read = |bytes: Vec<u8>| match table.recode.as_ref().filter(|_| as_in_file) {
+        // Of encodings that the server alone knows no name is read that is not ASCII, either.
+        let as_read = |bytes: Vec<u8>| match &format.encoding {
             Some(encoding) => from_utf8(encoding, &bytes).unwrap_or(bytes),
             None => bytes,
         };

@@ -150,3 +150,19 @@ fn rejected_records_in_an_encoding_that_the_server_cannot_read_come_back() {
     }
     assert_eq!(database.value(STORED), "1=5 2=6 3=7");
 }
+
+/// The server reads the encoding itself, and the header is one of its records.
+#[test]
+fn the_header_of_rejected_records_is_in_the_encoding_of_their_files() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (id int, \"größe\" text)");
+    let latin = |text: &str| text.chars().map(|c| u8::try_from(c).unwrap()).collect::<Vec<u8>>();
+    let sources = [files.put("a.csv", &latin("id,größe\n1,süß\nx,naß\n"))];
+    let options = ["--format", "csv", "--header", "--encoding", "LATIN1"];
+    let (job, bad) = skip(&database, &files, &sources, &options);
+    assert_eq!(std::fs::read(&bad).unwrap(), latin("\"id\",\"größe\"\nx,naß\n"));
+    std::fs::write(&bad, latin("\"id\",\"größe\"\n2,naß\n")).unwrap();
+    load(&database).args(["--rejects", &job]).arg(&bad).run(PATIENCE).expect_code(0);
+    let stored = "SELECT string_agg(id || '=' || \"größe\", ' ' ORDER BY id) FROM t";
+    assert_eq!(database.value(stored), "1=süß 2=naß");
+}
