@@ -33,9 +33,10 @@ pub(crate) fn resume<'py>(
             let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
             let mut job = history::to_resume(&row, &ledger)?;
             rerun.apply(&mut job)?;
+            let rejected = Rejected::of_begun(&job, &connection);
             let adds_rows = adds_rows(&job);
             let advise = |error| followable(error, adds_rows);
-            load_job(job, connection, &Rejected::default(), (listener, stop), advise).await
+            load_job(job, connection, &rejected, (listener, stop), advise).await
         },
         too_late,
     )?;

@@ -7,6 +7,8 @@ use howdah_engine::rejected;
 use howdah_engine::{Connection, Context, Planned, again, history};
 use std::path::{Path, PathBuf};
 
+const WRITTEN_LATER: &str = "`howdah status JOB --reject-file FILE` writes rejected records elsewhere";
+
 /// What is to be done about rejected records when a load has ended.
 #[derive(Debug, Default)]
 pub struct Rejected {
@@ -14,6 +16,8 @@ pub struct Rejected {
     schema: String,
     /// Where this load's are written.
     file: Option<PathBuf>,
+    /// What is said where they are not written to the file that the job was begun with.
+    unwritable: Option<String>,
 }
 
 impl Rejected {
@@ -32,11 +36,28 @@ impl Rejected {
                 rejected::reload(connection, &schema, &row, job).await?
             }
         };
-        Ok((job, Rejected { schema, file }))
+        Ok((job, Rejected { schema, file, unwritable: None }))
+    }
+
+    /// For a job of the ledger that is gone on with: they go where they were to go when it was begun.
+    pub fn of_begun(job: &Job, connection: &Connection) -> Rejected {
+        let (LedgerChoice::Schema(schema), Some(file)) = (&job.ledger, &job.reject_file) else {
+            return Rejected::default();
+        };
+        let (schema, path) = (schema.clone(), PathBuf::from(file));
+        match check_place(&path, &job.sources) {
+            Ok(()) => Rejected { schema, file: Some(path), unwritable: None },
+            Err(error) => {
+                let id = job.resumes.as_deref().unwrap_or_default();
+                let error = again::in_full(error.with_hint(WRITTEN_LATER), connection, id, &schema);
+                Rejected { schema, file: None, unwritable: Some(as_warning(&error)) }
+            }
+        }
     }
 
     /// The plan of a load with this, which a failed load may have to write at once.
     pub fn planned(&self, mut planned: Planned) -> Planned {
+        planned.plan.warnings.extend(self.unwritable.clone());
         planned.reject_file.clone_from(&self.file);
         planned
     }
@@ -85,6 +106,13 @@ impl Rejected {
             );
         again::in_full(error, connection, job_id, &self.schema)
     }
+}
+
+/// The path by which a later run finds the file; `None` for what is there for this process alone, or has no name that the ledger can
+/// keep.
+pub(crate) fn kept_path(path: &Path) -> Option<String> {
+    let path = std::path::absolute(path).ok().filter(|path| !path.starts_with("/dev"))?;
+    path.to_str().filter(|path| !path.contains('\0')).map(str::to_owned)
 }
 
 /// The same as a warning, where another error counts more.

@@ -7,7 +7,7 @@ use crate::options::{
     LoadOptions, PartitionUnitName, PartitionsName, RunOptions, SequencesName, TargetOptions, ToastName,
     TriggersName, TuneName, VerifyName,
 };
-use crate::{arrival, bad_records, job_file, shaping, units};
+use crate::{arrival, bad_records, job_file, rejected, shaping, units};
 use howdah_engine::model::job::{LEDGER_DEFAULT, MEMORY_BYTES_DEFAULT, RETRY_FOR_MS_DEFAULT};
 use howdah_engine::model::{
     After, ColumnChoice, EncodeChoice, Error, ErrorKind, Format, FormatKind, Guards, IfDone, IndexesChoice,
@@ -94,6 +94,7 @@ impl Settings {
             guards: guards(&options.run)?,
             max_decompressed_bytes: bytes("--max-decompressed", options.run.max_decompressed.as_deref())?,
             verify: verify(&options.run, &options.target)?,
+            reject_file: options.bad_records.reject_file.as_deref().and_then(rejected::kept_path),
             rejects_of: None,
             once_more_until: None,
             resumes: None,

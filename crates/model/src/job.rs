@@ -343,6 +343,9 @@ pub struct Job {
     /// What becomes of records that the table does not take. Jobs in older ledgers lack it.
     #[serde(default)]
     pub bad_records: BadRecords,
+    /// Where they are written when a run of the job ends, as an absolute path. Jobs in older ledgers lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reject_file: Option<String>,
     /// How rows come into the tables. Jobs in older ledgers lack it.
     #[serde(default)]
     pub arrival: Arrival,
@@ -411,6 +414,7 @@ impl Job {
             triggers: TriggersChoice::default(),
             sequences: SequencesChoice::default(),
             bad_records: BadRecords::default(),
+            reject_file: None,
             arrival: Arrival::default(),
             chunk_bytes: None,
             memory_bytes: MEMORY_BYTES_DEFAULT,

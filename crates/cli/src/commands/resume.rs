@@ -27,7 +27,8 @@ pub async fn resume(
     let row = stop.guard(history::job(&connection, schema, &options.job)).await?;
     let mut job = history::to_resume(&row, schema)?;
     options.run.apply(&mut job)?;
+    let rejected = Rejected::of_begun(&job, &connection);
     let adds_rows = adds_rows(&job);
     let advise = |error| followable(error, adds_rows);
-    super::load::run(job, connection, (printer, stop), &Rejected::default(), advise).await
+    super::load::run(job, connection, (printer, stop), &rejected, advise).await
 }

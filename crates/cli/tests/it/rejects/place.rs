@@ -143,3 +143,38 @@ fn records_behind_some_that_were_passed_over_are_numbered_as_in_the_file() {
         }
     }
 }
+
+/// Where nobody has said otherwise since.
+#[test]
+fn a_job_that_is_resumed_writes_the_file_that_it_was_begun_with() {
+    let (files, database) = (Files::new(), table());
+    database.sql("ALTER TABLE t ADD CONSTRAINT c CHECK (n < 100)");
+    let folder = files.path().join("out");
+    std::fs::create_dir(&folder).unwrap();
+    let bad = folder.join("bad.csv");
+    let stop = |name: &str| {
+        // A bad record more than is borne.
+        let text = format!("id,n\n{name},5\nx,7\ny,7\n");
+        let source = files.put(&format!("{name}.csv"), text.as_bytes());
+        let load =
+            load(&database).args(["--table", "t", "--max-errors", "1", "--reject-file", "out/bad.csv"]);
+        told(&load.current_dir(files.path()).arg(source).run(PATIENCE).expect_code(1))["job"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let resume = |job: &str| {
+        let resume =
+            howdah("resume").args(["--to", &database.conninfo(), "--json", "--max-errors", "2", job]);
+        resume.run(PATIENCE).expect_code(3)
+    };
+    let job = stop("1");
+    let _ = std::fs::remove_file(&bad);
+    let told_of = resume(&job).stderr;
+    assert_eq!(std::fs::read_to_string(&bad).unwrap(), "\"id\",\"n\"\nx,7\ny,7\n", "{told_of}");
+    let job = stop("2");
+    std::fs::remove_dir_all(&folder).unwrap();
+    let warned = resume(&job).stderr;
+    let command = format!("`howdah status {job} --to ");
+    assert!(warned.contains("out/bad.csv cannot be written") && warned.contains(&command), "{warned}");
+}
