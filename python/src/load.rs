@@ -62,8 +62,9 @@ pub(crate) async fn load_job(
 ) -> Result<Summary, Failure> {
     let context = Context { sources: Sources::new()?, connection, listener, stop };
     let prepare = |planned| rejected.planned(planned);
-    let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise)?;
-    let after = rejected.after(&context, &outcome).await.err();
+    let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise);
+    let mut outcome = outcome.inspect_err(|_| _ = rejected.tell_older(&context))?;
+    let after = rejected.after(&context, &mut outcome).await.err();
     let Outcome { mut summary, error, .. } = outcome;
     // One exception can be raised, and the load's own reason counts more.
     if let (Some(_), Some(after)) = (&error, &after) {

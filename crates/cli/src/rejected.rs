@@ -2,7 +2,7 @@
 
 use crate::settings::Settings;
 use howdah_engine::load::Outcome;
-use howdah_engine::model::{Error, ErrorKind, Job, LedgerChoice, Result, SourceSpec};
+use howdah_engine::model::{Error, ErrorKind, Event, Job, LedgerChoice, Result, SourceSpec};
 use howdah_engine::rejected;
 use howdah_engine::{Connection, Context, Planned, again, history};
 use std::path::{Path, PathBuf};
@@ -63,12 +63,16 @@ impl Rejected {
     }
 
     /// Writes what the load has rejected, unless it did so itself, which comes back as files with their numbers of records.
-    /// Where it has rejected nothing, an older file of this name is removed; not by a run that had nothing to load.
+    /// Where it has rejected nothing, an older file of this name is removed; not by a run that had nothing to load. One that failed leaves
+    /// it, and warns of it.
     ///
     /// # Errors
     /// `Interrupted` if there are any and the load was stopped, or is meanwhile: nobody waits for gigabytes then; `Local` if a file cannot be written;
     /// `Usage` if it is a source; those of the ledger.
-    pub async fn after(&self, context: &Context, outcome: &Outcome) -> Result<Vec<(PathBuf, u64)>> {
+    pub async fn after(&self, context: &Context, outcome: &mut Outcome) -> Result<Vec<(PathBuf, u64)>> {
+        if outcome.error.is_some() && outcome.summary.rows_rejected == 0 {
+            outcome.summary.warnings.extend(self.tell_older(context));
+        }
         let connection = &context.connection;
         let summary = &outcome.summary;
         if !outcome.written.is_empty() {
@@ -96,6 +100,17 @@ impl Rejected {
             }
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Warns that what stands in the place of the file is not of this load, which has failed and rejected nothing, and says how.
+    pub fn tell_older(&self, context: &Context) -> Option<String> {
+        let path = self.file.as_deref().filter(|path| path.is_file())?;
+        let message = format!(
+            "{} is left as it was: what it holds is not of this load, which has failed and rejected nothing",
+            path.display()
+        );
+        context.listener.on_event(&Event::Warning { message: message.clone() });
+        Some(message)
     }
 
     fn unwritten(&self, connection: &Connection, job_id: &str, path: &Path) -> Error {

@@ -43,8 +43,11 @@ pub(super) async fn run(
     let prepare = |planned| rejected.planned(planned);
     let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise);
     drop(telling);
-    let mut outcome = outcome.inspect_err(|_| progress.wait_until_written())?;
-    let after = rejected.after(&context, &outcome).await;
+    let mut outcome = outcome.inspect_err(|_| {
+        rejected.tell_older(&context);
+        progress.wait_until_written();
+    })?;
+    let after = rejected.after(&context, &mut outcome).await;
     // A document goes elsewhere, and its reader need not take both.
     if !printer.json() {
         progress.wait_until_written();

@@ -178,3 +178,25 @@ fn a_job_that_is_resumed_writes_the_file_that_it_was_begun_with() {
     let command = format!("`howdah status {job} --to ");
     assert!(warned.contains("out/bad.csv cannot be written") && warned.contains(&command), "{warned}");
 }
+
+#[test]
+fn a_load_that_fails_and_rejects_nothing_leaves_an_older_file_and_says_so() {
+    let (files, database) = (Files::new(), table());
+    let bad = files.put("bad.csv", b"id,n\nx,7\n");
+    let source = files.put("a.csv", GOOD);
+    let told_of = "bad.csv is left as it was: what it holds is not of this load";
+    let failed = skip(&database, &source, &bad).args(["--format", "csv", "--header"]);
+    database.sql("ALTER TABLE t RENAME TO other");
+    let failed = failed.run(PATIENCE).expect_code(1);
+    assert!(failed.stderr.contains(told_of), "{}", failed.stderr);
+    database.sql(
+        "ALTER TABLE other RENAME TO t; CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \
+                  'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END'; \
+                  CREATE TRIGGER no BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION no()",
+    );
+    let failed = skip(&database, &source, &bad).args(["--retry-for", "1s"]).run(PATIENCE);
+    assert!(failed.stderr.contains(told_of), "{}", failed.stderr);
+    let warnings = told(&failed)["warnings"].to_string();
+    assert!(warnings.contains(told_of), "{warnings}");
+    assert_eq!(std::fs::read_to_string(&bad).unwrap(), "id,n\nx,7\n");
+}
