@@ -200,3 +200,32 @@ fn a_load_that_fails_and_rejects_nothing_leaves_an_older_file_and_says_so() {
     assert!(warnings.contains(told_of), "{warnings}");
     assert_eq!(std::fs::read_to_string(&bad).unwrap(), "id,n\nx,7\n");
 }
+
+/// Nothing of such a load is in the table.
+#[test]
+fn a_load_that_came_to_nothing_keeps_no_mended_file_out_where_its_rejects_cannot_be_written() {
+    let (files, database) = (Files::new(), table());
+    database.sql(
+        "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'; \
+                  CREATE TRIGGER no AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION no()",
+    );
+    let folder = files.path().join("out");
+    std::fs::create_dir(&folder).unwrap();
+    let source = files.put("a.csv", b"id,n\n1,5\nx,7\n3,8\n");
+    // The place of the file is taken while the load is under way.
+    let bad = folder.join("bad.csv");
+    std::fs::create_dir(folder.join("bad.csv.unfinished")).unwrap();
+    let load = skip(&database, &source, &bad).arg("--atomic");
+    let failed = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("the file of rejected records cannot be written"), "{failed}");
+    let waiting = "SELECT count(*) FROM howdah.undo WHERE kind = 'staging' AND undone_at IS NULL";
+    assert_eq!(database.value(waiting), "0", "{failed}");
+    database.sql("DROP TRIGGER no ON t");
+    files.put("a.csv", b"id,n\n1,5\n2,7\n3,8\n");
+    for options in [&["--null", "-"][..], &[]] {
+        database.sql("TRUNCATE t");
+        let load = skip(&database, &source, &folder.join("other.csv")).args(["--atomic"]).args(options);
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), "3");
+    }
+}
