@@ -5,7 +5,7 @@
 use crate::aws;
 use crate::client::Connector;
 use crate::environment::Environment;
-use crate::failure::{self, Access};
+use crate::failure::{self, Access, Asked};
 use crate::location::Scheme;
 use crate::setting::{expect_endpoint, expect_printable};
 use howdah_model::{Error, ErrorKind, Result};
@@ -54,8 +54,21 @@ impl Bucket {
     }
 
     pub(crate) fn told(&self, error: &(dyn std::error::Error + 'static), location: &str) -> Error {
-        let access = Access::Store { scheme: self.scheme, anonymous: self.anonymous };
-        failure::of_request(error, access, location)
+        failure::of_request(error, self.access(), location)
+    }
+
+    /// The same where it is about whether something is there.
+    pub(crate) fn told_of(
+        &self,
+        asked: Asked,
+        error: &(dyn std::error::Error + 'static),
+        location: &str,
+    ) -> Error {
+        failure::of_asking(error, self.access(), location, asked)
+    }
+
+    fn access(&self) -> Access {
+        Access::Store { scheme: self.scheme, anonymous: self.anonymous }
     }
 }
 

@@ -42,6 +42,41 @@ pub(crate) fn of_request(error: &(dyn StdError + 'static), access: Access, locat
         .in_file(location)
 }
 
+/// What of a bucket was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Key,
+    Listing,
+}
+
+/// As [`of_request`], where a denial may mean more than it says.
+pub(crate) fn of_asking(
+    error: &(dyn StdError + 'static),
+    access: Access,
+    location: &str,
+    asked: Asked,
+) -> Error {
+    let told = of_request(error, access, location);
+    let is_plain = |status: &&Status| {
+        status.status == 403 && matches!(status.code.as_deref(), None | Some("AccessDenied"))
+    };
+    let Some(status) = chain(error).filter_map(|cause| cause.downcast_ref()).find(is_plain) else {
+        return told;
+    };
+    let (what, way_out) = match asked {
+        Asked::Key => (
+            "access is denied, or there is no such object",
+            "check the key: who may not list the bucket is told the same of a key that is missing",
+        ),
+        Asked::Listing => (
+            "listing the bucket is denied",
+            "name its objects one by one, which needs no right to list (s3:ListBucket, storage.objects.list)",
+        ),
+    };
+    let hint: Vec<&str> = told.hint().into_iter().chain([way_out]).collect();
+    Error::new(told.kind(), format!("{what}: {status}")).in_file(location).with_hint(hint.join("; or "))
+}
+
 /// The request was refused, and the answer does not say why.
 pub(crate) fn is_refused_unsaid(error: &(dyn StdError + 'static)) -> bool {
     let unsaid = |status: &Status| matches!(status.status, 400 | 403) && status.code.is_none();
@@ -213,6 +248,9 @@ fn of_client(error: &reqwest::Error) -> Option<Error> {
     Some(Error::new(ErrorKind::SourceTransient, message))
 }
 
+/// What versitygw says of an access key, with the status 404.
+const UNKNOWN_TO_VERSITYGW: &str = "XAdminUserNotFound";
+
 fn of_status(status: &Status, access: Access) -> Error {
     // https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
     let code = status.code.as_deref().unwrap_or_default();
@@ -223,8 +261,14 @@ fn of_status(status: &Status, access: Access) -> Error {
         (300..=399, _) if access != Access::Http => {
             (ErrorKind::SourceIo, "the store sends to another address, where no credentials go")
         }
-        (_, "ExpiredToken") => (ErrorKind::SourceDenied, "the credentials have expired"),
+        (_, "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired") => {
+            (ErrorKind::SourceDenied, "the credentials have expired")
+        }
         (_, "RequestTimeTooSkewed") => (ErrorKind::SourceDenied, "the clock of this machine is wrong"),
+        (_, "SignatureDoesNotMatch") => (ErrorKind::SourceDenied, "the secret key is not the right one"),
+        (_, "InvalidAccessKeyId" | UNKNOWN_TO_VERSITYGW) => {
+            (ErrorKind::SourceDenied, "the store does not know the access key")
+        }
         (_, "InvalidObjectState") => (ErrorKind::SourceIo, "the object is archived"),
         (400, "InvalidToken") => (ErrorKind::SourceDenied, "access is denied"),
         (400, "RequestTimeout") => (ErrorKind::SourceTransient, "the server is busy"),
@@ -237,7 +281,7 @@ fn of_status(status: &Status, access: Access) -> Error {
         _ => (ErrorKind::SourceIo, "the server refused the request"),
     };
     let error = Error::new(kind, format!("{what}: {status}"));
-    match hint_of_code(code).or_else(|| hint(kind, status, access)) {
+    match hint_of_code(code, access).or_else(|| hint(kind, status, access)) {
         Some(hint) => error.with_hint(hint),
         None => error,
     }
@@ -253,12 +297,23 @@ fn of_other_region(status: &Status) -> Option<Error> {
     Some(Error::new(ErrorKind::SourceIo, message).with_hint(hint))
 }
 
-fn hint_of_code(code: &str) -> Option<&'static str> {
+fn hint_of_code(code: &str, access: Access) -> Option<&'static str> {
+    let is_aws = matches!(access, Access::Store { scheme: Scheme::S3, .. });
     match code {
-        "ExpiredToken" => Some(
+        "SignatureDoesNotMatch" if is_aws => Some(
+            "set AWS_SECRET_ACCESS_KEY to the one that was made with AWS_ACCESS_KEY_ID, or set AWS_PROFILE; a proxy that changes requests \
+             spoils their signature, too",
+        ),
+        "InvalidAccessKeyId" | UNKNOWN_TO_VERSITYGW if is_aws => Some(
+            "set AWS_ACCESS_KEY_ID, or AWS_PROFILE, for this store; a key of a role (ASIA...) needs AWS_SESSION_TOKEN, and the store may be \
+             another than AWS_ENDPOINT_URL names",
+        ),
+        "ExpiredToken" | "ExpiredTokenException" | "TokenRefreshRequired" => Some(
             "log in again (aws sso login), or set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN anew",
         ),
-        "RequestTimeTooSkewed" => Some("set the clock"),
+        "RequestTimeTooSkewed" => {
+            Some("set the clock, by NTP or chronyd, to less than 15 minutes from the store's")
+        }
         "InvalidObjectState" => Some("restore it first (aws s3api restore-object)"),
         _ => None,
     }

@@ -4,7 +4,7 @@
 
 use crate::OBJECTS_MAX;
 use crate::bucket::Bucket;
-use crate::failure;
+use crate::failure::{self, Asked};
 use crate::http::strong_tag;
 use crate::object::Object;
 use crate::pattern::Pattern;
@@ -119,7 +119,8 @@ pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
         let first = GetOptions { range: Some(GetRange::Bounded(0..1)), ..GetOptions::default() };
         answer = bucket.store.get_opts(&path, first).await;
     }
-    Ok(object(bucket, answer.map_err(|error| bucket.told(&error, &location))?.meta, None))
+    let answer = answer.map_err(|error| bucket.told_of(Asked::Key, &error, &location))?;
+    Ok(object(bucket, answer.meta, None))
 }
 
 /// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another object.
@@ -185,7 +186,7 @@ async fn listed(
     loop {
         let asked =
             bucket.store.list_paginated((!prefix.is_empty()).then_some(prefix), options.clone()).await;
-        let page = asked.map_err(|error| bucket.told(&error, &bucket.location(key)))?;
+        let page = asked.map_err(|error| bucket.told_of(Asked::Listing, &error, &bucket.location(key)))?;
         seen += page.result.objects.len();
         if seen > OBJECTS_MAX {
             return Err(crate::list::too_many(&bucket.location(key)));

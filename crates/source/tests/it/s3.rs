@@ -128,7 +128,11 @@ async fn a_denial_says_what_to_set() {
     wrong.push(("AWS_SECRET_ACCESS_KEY", "wrong"));
     let error = sources(&wrong).list(&location).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SourceDenied, "{error}");
-    assert!(error.hint().unwrap().starts_with("set AWS_PROFILE"));
+    assert!(error.message().contains("SignatureDoesNotMatch"), "{error}");
+    assert!(error.hint().unwrap().starts_with("set AWS_SECRET_ACCESS_KEY"));
+    wrong.push(("AWS_ACCESS_KEY_ID", "nobody"));
+    let error = sources(&wrong).list(&location).await.unwrap_err();
+    assert!(error.message().starts_with("the store does not know the access key"), "{error}");
     let nobody = sources(&[("AWS_ENDPOINT_URL_S3", &server.url)]);
     let error = nobody.list(&location).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SourceDenied, "{error}");

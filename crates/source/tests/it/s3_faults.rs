@@ -110,7 +110,10 @@ async fn what_the_store_has_against_a_request_is_said() {
         (400, "ExpiredToken", "the credentials have expired", "aws sso login"),
         (403, "InvalidObjectState", "the object is archived", "restore it"),
         (403, "RequestTimeTooSkewed", "the clock of this machine is wrong", "set the clock"),
-        (403, "AccessDenied", "access is denied", "AWS_PROFILE"),
+        (403, "AccessDenied", "access is denied, or there is no such object", "AWS_PROFILE"),
+        (403, "AccessDenied", "access is denied, or there is no such object", "check the key"),
+        (403, "SignatureDoesNotMatch", "the secret key is not the right one", "AWS_SECRET_ACCESS_KEY"),
+        (403, "InvalidAccessKeyId", "the store does not know the access key", "AWS_ACCESS_KEY_ID"),
         (400, "AuthorizationHeaderMalformed", "the server refused the request", "AWS_REGION"),
     ] {
         server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(status), Some(code)));
@@ -118,6 +121,12 @@ async fn what_the_store_has_against_a_request_is_said() {
         assert!(error.message().contains(words) && error.message().contains(code), "{error}");
         assert!(error.hint().unwrap().contains(way_out), "{code}: {:?}", error.hint());
     }
+    server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(403), Some("AccessDenied")));
+    let listing =
+        sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]).list("s3://b/t/").await;
+    let error = listing.unwrap_err();
+    assert!(error.message().starts_with("listing the bucket is denied: HTTP status 403"), "{error}");
+    assert!(error.hint().unwrap().contains("s3:ListBucket"), "{error}");
     // Of a listing too, by the name that was written.
     server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(404), Some("NoSuchBucket")));
     let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
