@@ -70,6 +70,7 @@ fn files_are_read_side_by_side_for_the_types_of_a_new_table() {
     let scanned = web.requests().iter().filter(|request| is_scan(request)).count();
     assert_eq!(scanned, 12);
     assert!(web.large_at_once() > 3, "{} at once", web.large_at_once());
+    assert!(web.looks_at_once() > 3, "{} at once", web.looks_at_once());
 }
 
 /// A border takes no request of its own, and a small file that the plan has seen is not fetched a second time.

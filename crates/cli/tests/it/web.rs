@@ -30,6 +30,8 @@ struct Served {
     requests: Vec<Request>,
     /// Answers of more than [`LARGE_BYTES`] under way, now and at most.
     large: (usize, usize),
+    /// The same of answers of one byte, by which a file's size is asked for.
+    looks: (usize, usize),
 }
 
 /// More than what is looked at of a file at first.
@@ -54,6 +56,7 @@ impl Web {
             refuses: Box::new(|_, _| None),
             requests: Vec::new(),
             large: (0, 0),
+            looks: (0, 0),
         }));
         let web = Web { port, served };
         let serving = web.clone();
@@ -110,6 +113,11 @@ impl Web {
         self.served.lock().unwrap().large.1
     }
 
+    /// How many were asked for their size at the same time.
+    pub(crate) fn looks_at_once(&self) -> usize {
+        self.served.lock().unwrap().looks.1
+    }
+
     fn answer(&self, mut stream: TcpStream) {
         let mut head = Vec::new();
         let mut byte = [0];
@@ -122,14 +130,21 @@ impl Web {
         let head = String::from_utf8(head).unwrap();
         let (status, fields, body) = self.answer_to(&head);
         let is_large = body.len() > LARGE_BYTES;
+        let is_look = body.len() == 1;
         let delay = {
             let mut served = self.served.lock().unwrap();
             served.large.0 += usize::from(is_large);
             served.large.1 = served.large.1.max(served.large.0);
+            served.looks.0 += usize::from(is_look);
+            served.looks.1 = served.looks.1.max(served.looks.0);
             served.delay
         };
         std::thread::sleep(delay);
-        self.served.lock().unwrap().large.0 -= usize::from(is_large);
+        {
+            let mut served = self.served.lock().unwrap();
+            served.large.0 -= usize::from(is_large);
+            served.looks.0 -= usize::from(is_look);
+        }
         let _ = write!(stream, "HTTP/1.1 {status} X\r\nConnection: close\r\n{fields}\r\n");
         let _ = stream.write_all(&body);
     }
