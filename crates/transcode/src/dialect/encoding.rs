@@ -6,7 +6,7 @@
 //! is a guess when few of them are beyond ASCII: then [`Finding::unsure`](super::Finding::unsure) says so.
 
 use super::{Sample, Unsure};
-use crate::encode::SingleByte;
+use crate::encode::OwnReading;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 use howdah_model::{Error, ErrorKind, Result};
@@ -28,7 +28,7 @@ impl Encoding {
     /// What reads it, if it is known to the WHATWG and is not UTF-8.
     pub(super) fn decoding(&self) -> Option<Decoding> {
         let found = crate::encode::whatwg(&self.name).filter(|found| *found != UTF_8)?;
-        Some(Decoding { found, single_byte: SingleByte::of(&self.name) })
+        Some(Decoding { found, own: OwnReading::of(&self.name) })
     }
 }
 
@@ -36,19 +36,22 @@ impl Encoding {
 #[derive(Clone)]
 pub(super) struct Decoding {
     found: &'static encoding_rs::Encoding,
-    single_byte: Option<SingleByte>,
+    own: Option<OwnReading>,
 }
 
 impl Decoding {
     pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
-        match &self.single_byte {
-            Some(single_byte) => Cow::Owned(single_byte.text(bytes)),
+        match &self.own {
+            Some(own) => Cow::Owned(own.text(bytes)),
             None => self.found.decode_without_bom_handling(bytes).0,
         }
     }
 
     /// How many bytes have been read when so many bytes of text are written.
     pub(super) fn bytes_read(&self, bytes: &[u8], text_bytes: usize) -> usize {
+        if let Some(own) = &self.own {
+            return own.bytes_read(bytes, text_bytes);
+        }
         let mut decoder = self.found.new_decoder_without_bom_handling();
         let (mut written, mut out) = (0, [0u8; 32]);
         for (at, byte) in bytes.iter().enumerate() {
@@ -56,12 +59,7 @@ impl Decoding {
             if written >= text_bytes {
                 return at;
             }
-            written += match &self.single_byte {
-                Some(single_byte) => {
-                    single_byte.character(*byte).unwrap_or(char::REPLACEMENT_CHARACTER).len_utf8()
-                }
-                None => decoder.decode_to_utf8(std::slice::from_ref(byte), &mut out, false).2,
-            };
+            written += decoder.decode_to_utf8(std::slice::from_ref(byte), &mut out, false).2;
         }
         bytes.len()
     }

@@ -3,7 +3,7 @@
 //! Conversion is strict: a byte sequence that stands for no character is an error at its offset, or is marked for whoever
 //! mends records, never a replacement character.
 
-use super::SingleByte;
+use super::OwnReading;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use howdah_model::{Error, ErrorKind, Result};
 use std::io::{self, Read};
@@ -145,19 +145,20 @@ pub fn to_utf8<'a, R: Read + Send + 'a>(
         _ => found.new_decoder_with_bom_removal(),
     };
     // PostgreSQL's name where its word goes.
-    let single_byte = SingleByte::of(encoding);
-    let name = if single_byte.is_some() { encoding } else { found.name() }.to_owned();
+    let own = OwnReading::of(encoding);
+    let name = if own.is_some() { encoding } else { found.name() }.to_owned();
     let input = vec![0; INPUT_BYTES].into_boxed_slice();
     Ok(Box::new(Converted {
         plain,
         name,
         decoder,
-        single_byte,
+        own,
         malformed,
         broken: None,
         input,
         start: 0,
         end: 0,
+        is_starved: true,
         phase: Phase::Reading,
         consumed_bytes: 0,
         spare: io::Cursor::default(),
@@ -169,8 +170,8 @@ pub fn to_utf8<'a, R: Read + Send + 'a>(
 /// what the file cannot have held.
 pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
     let (found, text) = (whatwg(encoding)?, std::str::from_utf8(utf8).ok()?);
-    if let Some(single_byte) = SingleByte::of(encoding) {
-        return single_byte.bytes(text);
+    if let Some(own) = OwnReading::of(encoding) {
+        return own.bytes(text);
     }
     let units = text.encode_utf16();
     if found == UTF_16LE {
@@ -190,8 +191,9 @@ pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
 /// ASCII.
 pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
     let name = encoding.unwrap_or("UTF8");
-    if let Some(single_byte) = SingleByte::of(name) {
-        return Ok(single_byte.text(bytes));
+    let invalid = || Error::new(ErrorKind::Record, format!("the header is not valid {name}"));
+    if let Some(own) = OwnReading::of(name) {
+        return own.strict_text(bytes).ok_or_else(invalid);
     }
     let found = match normalised(name).as_str() {
         "utf8" | "unicode" | "sqlascii" => UTF_8,
@@ -205,8 +207,7 @@ pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
         })?,
     };
     let text = found.decode_without_bom_handling_and_without_replacement(bytes);
-    text.map(std::borrow::Cow::into_owned)
-        .ok_or_else(|| Error::new(ErrorKind::Record, format!("the header is not valid {name}")))
+    text.map(std::borrow::Cow::into_owned).ok_or_else(invalid)
 }
 
 /// May COPY take these bytes of a file for text? `false` for a NUL and for a broken character: in UTF-8 any, in
@@ -326,7 +327,7 @@ struct Converted<R> {
     name: String,
     decoder: Decoder,
     /// Takes the decoder's place.
-    single_byte: Option<SingleByte>,
+    own: Option<OwnReading>,
     malformed: Malformed,
     /// The last bytes taken were a malformed sequence, of which the text before is out: so many, and so many more.
     broken: Option<(u8, u8)>,
@@ -334,6 +335,8 @@ struct Converted<R> {
     /// What is left of the input: `start..end`.
     start: usize,
     end: usize,
+    /// More must be read: what is left, if anything, is the beginning of a character.
+    is_starved: bool,
     phase: Phase,
     consumed_bytes: u64,
     /// Text for callers with less room than a character may need.
@@ -368,23 +371,18 @@ impl<R: Read> Converted<R> {
                 out[..BROKEN.len()].copy_from_slice(BROKEN);
                 return Ok(BROKEN.len());
             }
-            if self.phase == Phase::Reading && self.start == self.end {
-                (self.start, self.end) = (0, self.plain.read(&mut self.input)?);
-                if self.end == 0 {
-                    self.phase = Phase::Flushing;
-                }
+            if self.phase == Phase::Reading && self.is_starved {
+                self.refill()?;
             }
             let input = &self.input[self.start..self.end];
             let last = self.phase == Phase::Flushing;
-            let (result, read, written) = match &self.single_byte {
+            let (result, read, written) = match &self.own {
                 None => self.decoder.decode_to_utf8_without_replacement(input, out, last),
-                Some(single_byte) => match single_byte.write(input, out) {
-                    (read, written, true) => (DecoderResult::Malformed(1, 0), read, written),
-                    (read, written, false) => (DecoderResult::InputEmpty, read, written),
-                },
+                Some(own) => own.write(input, out, last),
             };
             self.start += read;
             self.consumed_bytes += read as u64;
+            self.is_starved = result == DecoderResult::InputEmpty;
             match result {
                 DecoderResult::Malformed(bad, behind) => self.broken = Some((bad, behind)),
                 DecoderResult::InputEmpty if last => self.phase = Phase::Done,
@@ -395,6 +393,18 @@ impl<R: Read> Converted<R> {
             }
         }
         Ok(0)
+    }
+
+    /// Reads more behind what is left.
+    fn refill(&mut self) -> io::Result<()> {
+        self.input.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let length = self.plain.read(&mut self.input[self.end..])?;
+        self.end += length;
+        if length == 0 {
+            self.phase = Phase::Flushing;
+        }
+        Ok(())
     }
 
     /// The last bytes taken were a malformed sequence of `bad` bytes and `behind` more.
@@ -432,6 +442,23 @@ mod tests {
     }
 
     #[test]
+    fn characters_that_reads_cut_in_half_are_whole() {
+        let text = format!("a{}", "中文,\u{2022}\n".repeat(40_000));
+        let bytes = from_utf8("BIG5", text.as_bytes()).unwrap();
+        assert_eq!(convert("BIG5", &bytes).unwrap(), text);
+        let one_by_one = bytes[..801].chunks(1).fold(None::<Box<dyn Read + Send>>, |before, byte| {
+            Some(match before {
+                Some(before) => Box::new(before.chain(byte)),
+                None => Box::new(byte),
+            })
+        });
+        let mut read = String::new();
+        let mut reader = to_utf8("BIG5", one_by_one.unwrap(), Malformed::Refused).unwrap();
+        reader.read_to_string(&mut read).unwrap();
+        assert!(text.starts_with(&read) && read.len() > 801);
+    }
+
+    #[test]
     fn an_invalid_sequence_is_an_error_at_its_byte() {
         let mut bytes = utf16(&"a".repeat(50_000), u16::to_le_bytes);
         bytes.extend([0x00, 0xDC, b'a', 0]);
@@ -462,12 +489,13 @@ mod tests {
             ("euc-jp", &b"ab\xA4,\xA4\xA2\xFF\n\xA4"[..]),
             ("UTF-16LE", b"a\0\x00\xDCb\0\n\0x"),
             ("WIN1252", b"\x81\x8D,\x80\n"),
+            ("BIG5", b"\x88\xA4,\xA4\xA4\xA4,\x80\xA4"),
         ] {
             let mut marked = Vec::new();
             to_utf8(encoding, bytes, Malformed::Marked).unwrap().read_to_end(&mut marked).unwrap();
             assert!(std::str::from_utf8(&marked).is_err(), "{encoding}");
-            let replaced = match SingleByte::of(encoding) {
-                Some(single_byte) => single_byte.text(bytes),
+            let replaced = match OwnReading::of(encoding) {
+                Some(own) => own.text(bytes),
                 None => whatwg(encoding).unwrap().decode_without_bom_handling(bytes).0.into_owned(),
             };
             assert_eq!(String::from_utf8_lossy(&marked), replaced, "{encoding}");

@@ -8,6 +8,8 @@
 pub(crate) mod attributes;
 mod binary;
 mod charset;
+mod double_byte;
+mod own_reading;
 mod rewrite;
 mod single_byte;
 mod unquote;
@@ -18,7 +20,8 @@ pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, Most,
 use charset::is_text;
 pub use charset::{Malformed, from_utf8, needs_utf8, to_utf8};
 pub(crate) use charset::{decode, whatwg};
+pub(crate) use own_reading::OwnReading;
 pub(crate) use rewrite::escape;
 pub use rewrite::{FieldTarget, RecordError, Rewriter};
-pub(crate) use single_byte::SingleByte;
+use single_byte::SingleByte;
 pub use unquote::Unquoter;

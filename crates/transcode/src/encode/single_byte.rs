@@ -46,24 +46,6 @@ impl SingleByte {
         };
         text.chars().map(byte).collect()
     }
-
-    /// The text, with U+FFFD for what is no character.
-    pub(crate) fn text(&self, bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| self.character(*byte).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
-    }
-
-    /// Writes characters to `out` while there is room: bytes taken, bytes written, and whether the last one taken is no character.
-    pub(super) fn write(&self, bytes: &[u8], out: &mut [u8]) -> (usize, usize, bool) {
-        let mut written = 0;
-        for (at, byte) in bytes.iter().enumerate() {
-            let Some(c) = self.character(*byte) else { return (at + 1, written, true) };
-            match out.get_mut(written..written + c.len_utf8()) {
-                Some(room) => written += c.encode_utf8(room).len(),
-                None => return (at, written, false),
-            }
-        }
-        (bytes.len(), written, false)
-    }
 }
 
 #[cfg(test)]
@@ -91,7 +73,8 @@ mod tests {
         }
         let every: Vec<u8> = (0..=255).collect();
         let latin1 = SingleByte::of("LATIN1").unwrap();
-        assert_eq!(latin1.bytes(&latin1.text(&every)).unwrap(), every);
+        let text: String = every.iter().filter_map(|byte| latin1.character(*byte)).collect();
+        assert_eq!(latin1.bytes(&text).unwrap(), every);
         assert_eq!(latin1.bytes("€"), None);
     }
 }

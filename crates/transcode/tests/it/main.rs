@@ -6,6 +6,7 @@ mod binary;
 mod careful;
 mod corpus;
 mod decompress;
+mod encodings;
 mod inference;
 mod long_fields;
 mod mend;
