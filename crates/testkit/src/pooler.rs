@@ -39,6 +39,15 @@ impl Pooler {
 
     /// The same with so many connections to the server for each database.
     pub fn with_room(server: &Server, mode: PoolMode, sessions: u32) -> Pooler {
+        Pooler::with_settings(server, mode, &format!("default_pool_size = {sessions}"))
+    }
+
+    /// One of sessions that nothing resets before the next client has them.
+    pub fn without_reset(server: &Server) -> Pooler {
+        Pooler::with_settings(server, PoolMode::Session, "server_reset_query =")
+    }
+
+    fn with_settings(server: &Server, mode: PoolMode, more: &str) -> Pooler {
         let (folder, port) = (scratch(), free_port());
         let path = |name: &str| folder.path().join(name);
         fs::write(path("users"), "\"postgres\" \"\"\n").expect("the pooler's users");
@@ -49,7 +58,7 @@ impl Pooler {
         };
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = {sessions}\n",
+             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\n{more}\n",
             server.port(),
             path("users").display()
         );

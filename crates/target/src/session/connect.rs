@@ -6,10 +6,11 @@
 use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
 use super::infos::{Infos, drive};
-use super::pooler::{self, Dialled};
+use super::pooler::{self, Beside, Dialled};
 use super::{Backend, Session, peer, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
+use futures_util::FutureExt;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::error::Error as _;
@@ -316,18 +317,15 @@ async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result
         return Ok(());
     }
     let dialled = Dialled { port: way.host.port, address: way.address, began: way.began };
-    // It lives as long as the look at it.
-    let mut driver = None;
-    let second = async || {
-        let stream = unix_stream(way.host).await.ok()?;
-        let (client, connection, ..) = open(way, stream).await.ok()?;
-        driver = Some(tokio::spawn(connection));
-        Some(client)
+    let another = || {
+        let beside = async {
+            let stream = unix_stream(way.host).await.ok()?;
+            let (client, connection, ..) = open(way, stream).await.ok()?;
+            Some(Beside::new(client, connection))
+        };
+        beside.boxed()
     };
-    let checked = pooler::check(session.client(), &dialled, second).await;
-    if let Some(driver) = driver {
-        driver.abort();
-    }
+    let checked = pooler::check(session.client(), &dialled, another).await;
     let may_pass = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
     checked.map_err(|error| Failure { try_next: may_pass(&error), error })?;
     way.info.is_server.store(true, Relaxed);

@@ -27,6 +27,20 @@ fn a_pool_of_sessions_is_as_good_as_the_server() {
     drop(pooler);
 }
 
+#[test]
+fn a_pool_that_resets_nothing_is_refused_before_anything_is_set() {
+    let server = Server::private(15, &ServerOptions::default());
+    let (pooler, database) = (Pooler::without_reset(&server), server.database());
+    database.sql(PLAIN);
+    let files = Files::new();
+    let load = howdah("load").args(["--format", "csv", "--table", "t", "--to", &pooler.conninfo(&database)]);
+    let told = load.arg(files.put("a.csv", &csv(71, 1, 10))).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("hands sessions on as they were left"), "{told}");
+    assert!(told.contains("server_reset_query = DISCARD ALL"), "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
+    drop(pooler);
+}
+
 /// Whoever waits for a session that a full pool does not give is given that of a worker without work, or between two chunks.
 #[test]
 fn a_load_gets_on_with_the_sessions_that_a_small_pool_has() {
