@@ -1,7 +1,7 @@
 //! Loads of which only the server's side is left after a kill -9, at a statement that takes its time, or whose lock was lost.
 
 use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
-use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, MAJORS, Proxy, Running, Server, side_by_side};
 use std::time::{Duration, Instant};
 
@@ -44,6 +44,35 @@ fn the_next_run_ends_what_a_killed_one_has_left_at_work() {
         scene.assert_exact(&what);
         scene.assert_done(&what);
     }
+}
+
+/// The server lets sessions be seen and ended by the role that they logged in as.
+#[test]
+fn what_is_left_at_work_is_ended_where_the_role_acts_as_another_one() {
+    let (files, plain) = (Files::new(), csv(64, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(13), &[&plain]);
+    let (database, name) = (&scene.database, scene.database.name());
+    database.sql(SLEEPY);
+    database.sql(&format!(
+        "CREATE ROLE acts_{name}; CREATE ROLE login_{name} LOGIN IN ROLE acts_{name}; \
+         ALTER ROLE login_{name} SET role = acts_{name}; ALTER TABLE t OWNER TO acts_{name}; \
+         ALTER SEQUENCE naps OWNER TO acts_{name}; GRANT CREATE ON DATABASE {name} TO acts_{name}"
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user=login_{name}"));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--atomic", "--to", &to]);
+    let load = load.arg(&source);
+    let mut running = load.spawn();
+    wait_until(&scene, &mut running, SLEEPS);
+    running.kill();
+    let began = Instant::now();
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(began.elapsed() < SOON, "it took {:?}\n{told}", began.elapsed());
+    assert!(told.contains("still at work on the server: ended"), "{told}");
+    scene.assert_exact("acts as another");
+    let owner =
+        database.value("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'howdah.job'::regclass");
+    assert_eq!(owner, format!("acts_{name}"));
 }
 
 /// What a killed load has dropped comes back though its last statement still holds the table.
