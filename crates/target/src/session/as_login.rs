@@ -1,7 +1,7 @@
 //! What the server answers by the role in force though it is about sessions, which belong to the role that has logged in: when they began,
 //! what they wait for, and whether they may be ended. The two differ where a role, a database or a pooler sets `role`.
 
-use super::{Backend, Session};
+use super::{Backend, Session, settings};
 use crate::error::session_error;
 use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
@@ -31,8 +31,12 @@ impl Session {
         begun.and(ended).and(rows)
     }
 
-    /// The server process behind the session.
-    pub(super) async fn look_at_backend(&self) -> Result<Backend> {
+    /// Keeps values out of the server's log where only the role that has logged in may; gives the server process behind the session.
+    pub(super) async fn set_up_as_login(&self) -> Result<Backend> {
+        let keep_out = settings::log_no_values_sql(self.server_version / 10_000);
+        // One transaction, as all that is sent together.
+        let kept_out = self.client.batch_execute(&format!("SET LOCAL ROLE NONE; {keep_out}")).await;
+        kept_out.map_err(|error| session_error(&error, "setting up the session"))?;
         let rows = self.query_as_login(OF_SESSION_SQL, &[]).await;
         let rows = rows.map_err(|error| session_error(&error, "setting up the session"))?;
         let backend =

@@ -296,7 +296,7 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     session.acts_as_other = row.get(6) == Some("t");
     if session.acts_as_other {
         session.backend =
-            session.look_at_backend().await.map_err(|error| Failure { error, try_next: false })?;
+            session.set_up_as_login().await.map_err(|error| Failure { error, try_next: false })?;
     }
     let (standby, read_only) = (row.get(3) == Some("t"), row.get(4) == Some("on"));
     check_attrs(attrs, standby, read_only, host)?;

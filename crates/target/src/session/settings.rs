@@ -52,7 +52,7 @@ const ISOLATION_SQL: &str = "SET default_transaction_isolation = 'read committed
 /// who was granted SET on that.
 const SHOW_NO_VALUES_SQL: &str = "SET log_parameter_max_length_on_error = 0; ";
 const GRANTED_SINCE: u32 = 15;
-fn log_no_values_sql(major: u32) -> String {
+pub(super) fn log_no_values_sql(major: u32) -> String {
     let may = match major >= GRANTED_SINCE {
         true => "pg_catalog.has_parameter_privilege('log_parameter_max_length', 'SET')",
         false => "pg_catalog.current_setting('is_superuser') OPERATOR(pg_catalog.=) 'on'",

@@ -72,6 +72,18 @@ on_every_version!(sessions_are_looked_at_and_ended_as_the_role_that_has_logged_i
     assert_eq!(rights::who(&session).await.unwrap().role, acts_as);
 });
 
+on_every_version!(values_stay_out_of_the_log_where_a_superuser_acts_as_another_role, server => {
+    let to = server.database().await;
+    let database = to.split("dbname=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    observer(&to).await.batch_execute(&format!(
+        "CREATE ROLE humble_{database}; CREATE ROLE chief_{database} SUPERUSER LOGIN; \
+         ALTER ROLE chief_{database} SET role = humble_{database}"
+    )).await.unwrap();
+    let session = connect(&format!("host=127.0.0.1 port={} dbname={database} user=chief_{database}", server.port)).await;
+    assert_eq!(show(&session, &["log_parameter_max_length"]).await.unwrap().into_values().collect::<Vec<_>>(), ["0"]);
+    assert_eq!(rights::who(&session).await.unwrap().role, format!("humble_{database}"));
+});
+
 #[tokio::test]
 async fn what_will_not_pass_is_refused_and_what_may_pass_is_lost() {
     let server = shared(15);
