@@ -15,9 +15,9 @@ const ASK_SQL: &str = "\
            pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY') \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
-/// The policies for the commands `$2` that apply to the role, and whether they let rows in at all.
+/// The policies for the commands `$2` that apply to the role: names, whether they allow something or only restrict, commands.
 const NAMED_SQL: &str = "\
-    SELECT p.polname::pg_catalog.text, p.polpermissive AND p.polcmd IN ('*', 'a') FROM pg_catalog.pg_policy p \
+    SELECT p.polname::pg_catalog.text, p.polpermissive, p.polcmd::pg_catalog.text FROM pg_catalog.pg_policy p \
     WHERE p.polrelid = $1 AND (p.polcmd = '*' OR p.polcmd::pg_catalog.text = ANY ($2)) \
       AND EXISTS (SELECT FROM pg_catalog.unnest(p.polroles) AS r (oid) \
                   WHERE r.oid = 0::pg_catalog.oid OR pg_catalog.pg_has_role(r.oid, 'USAGE')) \
@@ -34,6 +34,8 @@ pub enum Policies {
         temporary: bool,
         /// The policies that rows meet which come in this way.
         names: Vec<String>,
+        /// What none of them lets the role do, though rows that come in this way do it.
+        lacking: Vec<&'static str>,
     },
 }
 
@@ -46,8 +48,7 @@ pub async fn ask(session: &Session, table: &Table, arrival: &Arrival) -> Result<
     let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
     let Some(row) = rows.first().filter(|row| row.get(0)) else { return Ok(Policies::Bypassed) };
     if row.get(1) {
-        let names = named(session, table, arrival).await?;
-        return Ok(Policies::Apply { temporary: row.get(2), names });
+        return met(session, table, arrival, row.get(2)).await;
     }
     let (relation, Who { role, login, .. }) = (&table.relation, who(session).await?);
     let message = format!(
@@ -59,22 +60,40 @@ pub async fn ask(session: &Session, table: &Table, arrival: &Arrival) -> Result<
     )))
 }
 
-async fn named(session: &Session, table: &Table, arrival: &Arrival) -> Result<Vec<String>> {
+/// What rows that come in this way are subject to: commands as the catalog has them, and in words what none of their policies lets the role do.
+fn commands(arrival: &Arrival) -> Vec<(&'static str, &'static str)> {
     let merges = arrival.mode == Mode::Merge;
-    let commands = [("a", true), ("r", arrival.has_key()), ("w", merges), ("d", arrival.delete_missing)];
-    let commands: Vec<&str> =
-        commands.into_iter().filter(|(_, is_used)| *is_used).map(|(name, _)| name).collect();
-    let asked = [(&table.oid as &(dyn ToSql + Sync), Type::OID), (&commands, Type::TEXT_ARRAY)];
+    let all = [
+        (true, ("a", "insert rows")),
+        (arrival.has_key(), ("r", "see rows (SELECT)")),
+        (merges, ("w", "change rows (UPDATE)")),
+        (arrival.delete_missing, ("d", "delete rows (DELETE)")),
+    ];
+    all.into_iter().filter(|(is_used, _)| *is_used).map(|(_, command)| command).collect()
+}
+
+async fn met(session: &Session, table: &Table, arrival: &Arrival, temporary: bool) -> Result<Policies> {
+    let commands = commands(arrival);
+    let letters: Vec<&str> = commands.iter().map(|(letter, _)| *letter).collect();
+    let asked = [(&table.oid as &(dyn ToSql + Sync), Type::OID), (&letters, Type::TEXT_ARRAY)];
     let rows = session.client().query_typed(NAMED_SQL, &asked).await;
     let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
-    if rows.iter().any(|row| row.get(1)) {
-        return Ok(rows.iter().map(|row| row.get(0)).collect());
+    let lets = |letter: &str| {
+        rows.iter().any(|row| row.get(1) && matches!(row.get::<_, &str>(2), of if of == "*" || of == letter))
+    };
+    if !lets("a") {
+        return Err(lets_none_in(session, &table.relation).await?);
     }
-    let (relation, Who { role, .. }) = (&table.relation, who(session).await?);
+    let lacking = commands.into_iter().filter(|(letter, _)| !lets(letter)).map(|(_, what)| what).collect();
+    Ok(Policies::Apply { temporary, names: rows.iter().map(|row| row.get(0)).collect(), lacking })
+}
+
+async fn lets_none_in(session: &Session, relation: &Relation) -> Result<Error> {
+    let Who { role, .. } = who(session).await?;
     let message = format!(
         "row-level security of {relation} applies to role {role}, and no policy lets the role insert rows: all would be refused"
     );
-    Err(refusal(message).with_hint(format!(
+    Ok(refusal(message).with_hint(format!(
         "the owner can run CREATE POLICY ... ON {} FOR INSERT TO {} WITH CHECK (...); or load as a role with BYPASSRLS",
         quote_relation(relation),
         quote_ident(&role)

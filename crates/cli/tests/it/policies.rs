@@ -54,6 +54,13 @@ fn rows_come_through_the_policies_and_the_plan_says_how() {
         );
         let plan = stage.verb("plan").arg(&source).run(PATIENCE).expect_code(0).stdout;
         assert!(plan.contains("have to be asked; they meet A, positive\n"), "{plan}");
+        stage.sql("GRANT SELECT, UPDATE (b) ON s.t TO {role}; CREATE UNIQUE INDEX key ON s.t (a); DROP POLICY reads ON s.t");
+        let merge = stage.verb("plan").args(["--mode", "merge", "--key", "a"]).arg(&source);
+        let plan = merge.run(PATIENCE).expect_code(0).stdout;
+        let lacking =
+            "they meet A, positive; no policy lets this role see rows (SELECT), or change rows (UPDATE)\n";
+        assert!(plan.contains(lacking), "{plan}");
+        stage.sql("DROP INDEX s.key; REVOKE SELECT, UPDATE (b) ON s.t FROM {role}; CREATE POLICY reads ON s.t FOR SELECT USING (true)");
         stage.sql("DROP POLICY positive ON s.t");
         let plan = stage.verb("plan").arg(&source).run(PATIENCE).expect_code(1).stderr;
         assert!(

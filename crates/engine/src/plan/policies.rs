@@ -21,7 +21,9 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             continue;
         }
         let asking = policies::ask(session, &table.table, &plan.job.arrival);
-        let Policies::Apply { temporary, names } = context.connection.attend(session, asking).await? else {
+        let Policies::Apply { temporary, names, lacking } =
+            context.connection.attend(session, asking).await?
+        else {
             continue;
         };
         let relation = &table.table.relation;
@@ -38,10 +40,19 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
             context.connection.attend(session, policies::go_through(session, table)).await?;
         }
         table.notes.push(format!(
-            "{APPLY} rows come by INSERT from a {}, since the server takes no COPY where policies have to be asked; they meet {}",
+            "{APPLY} rows come by INSERT from a {}, since the server takes no COPY where policies have to be asked; they meet {}{}",
             if table.staging.is_some() { "staging table" } else { "temporary table" },
-            names.join(", ")
+            names.join(", "),
+            without(&lacking)
         ));
     }
     Ok(())
+}
+
+/// Rows that a statement may not see or change are no error to the server.
+fn without(lacking: &[&str]) -> String {
+    match lacking {
+        [] => String::new(),
+        _ => format!("; no policy lets this role {}", lacking.join(", or ")),
+    }
 }
