@@ -24,11 +24,12 @@ use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
-use howdah_target::ledger::{Ending, Ledger};
+use howdah_target::ledger::{Ending, Ledger, Proof};
 use howdah_target::replace::{self, Locks, Missing, Replacement};
 use howdah_target::session::Session;
 use howdah_target::{rewrite, staging};
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// The tables of a plan whose rows wait, each once, with the first plan that goes there.
@@ -84,6 +85,8 @@ pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     let (Some(ledger), false) = (&run.ledger, tables.is_empty()) else { return Ok(()) };
     // Who has lost the job may find its staging tables empty.
     run.halt.result()?;
+    expect_not_emptied(run, ledger).await?;
+    run.steps.store(0, Relaxed);
     run.is_at(at_what(run.plan.job.arrival.mode));
     let start = Instant::now();
     let done = bring_in_all(run, ledger, tables).await;
@@ -171,13 +174,18 @@ async fn come_in(
             }
         }
     }
-    if on_session(run, async |session| ledger.has_lost(session, &run.plan.job_id).await).await? {
-        return Err(emptied::while_coming_in());
-    }
+    expect_not_emptied(run, ledger).await?;
     for (into, rows) in all.iter().zip(waiting) {
         account(run, ledger, into, rows).await?;
     }
     Ok(())
+}
+
+async fn expect_not_emptied(run: &Run, ledger: &Ledger) -> Result<()> {
+    match on_session(run, async |session| ledger.has_lost(session, &run.plan.job_id).await).await? {
+        true => Err(emptied::while_coming_in()),
+        false => Ok(()),
+    }
 }
 
 /// Does something on a session of its own, as often as it takes. The work leaves the session as it found it.
@@ -311,7 +319,7 @@ fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {
 
 /// The end of a job in the transaction that brings its rows in, with what else is to be done in it.
 fn done(rows_stored: u64, sql: &str) -> Ending<'_> {
-    Ending { status: Status::Done, rows_stored, chunks: 0, holder_pid: None, error: None, sql }
+    Ending { status: Status::Done, rows_stored, proof: Proof::default(), holder_pid: None, error: None, sql }
 }
 
 /// One transaction for all tables, which is also the end of the job.
@@ -334,7 +342,10 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
         part::commit_all(session, surroundings(run, ledger), &ways, end).await
     };
     run.when_open().await?;
-    on_session(run, work).await
+    on_session(run, work).await?;
+    let steps_each = if run.plan.job.arrival.delete_missing { 2 } else { 1 };
+    run.steps.store(steps_each * tables.len() as u64, Relaxed);
+    Ok(())
 }
 
 /// New tables get their rows, where these have waited elsewhere, and their indexes, and take the places of the old ones, all in one
@@ -366,7 +377,9 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
         };
         replace::swap(session, (ledger, job_id), (&all, &locks), end).await
     };
-    on_session(run, work).await
+    on_session(run, work).await?;
+    run.steps.store(all.len() as u64, Relaxed);
+    Ok(())
 }
 
 async fn prepare(

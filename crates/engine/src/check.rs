@@ -11,10 +11,11 @@ mod report;
 pub(crate) mod reread;
 
 use crate::beforehand::{warn_of_computed, warn_of_other_tables, warn_of_record_like};
+use crate::ending::ended_by;
 use crate::feed::Opened;
 use crate::guards;
 use crate::indexes::restore_command;
-use crate::load::{FAILED_WITHIN, STOPPED_WITHIN, being_restored, ended_by, guarded};
+use crate::load::{FAILED_WITHIN, STOPPED_WITHIN, being_restored, guarded};
 use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};

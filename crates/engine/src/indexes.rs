@@ -173,7 +173,11 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             entries.await
         };
         let entries = entries.map_err(|error| with_hint(error, (&context, ledger, job_id)))?;
-        let rebuilt = Rebuilt::of(entries.iter().chain(&run.early.begun()));
+        let begun = run.early.begun();
+        if !(entries.is_empty() && begun.is_empty()) {
+            run.puts_back.store(true, Relaxed);
+        }
+        let rebuilt = Rebuilt::of(entries.iter().chain(&begun));
         if !entries.is_empty() {
             if run.context.stop.raised() {
                 context.tell(format!("putting back {}; {}", names(&entries), again_leaves(&restore)));

@@ -53,6 +53,7 @@ mod frozen;
 
 mod after;
 mod arrival;
+mod ending;
 mod finish;
 mod sequences;
 mod statistics;

@@ -2,6 +2,7 @@
 
 use crate::begin::Tried;
 use crate::check::write_rejects;
+use crate::ending::{close_in_time, ended_by};
 use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::indexes::restore_command;
@@ -12,18 +13,18 @@ use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::settle::{When, expect_whole, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
-    Context, after, again, arrival, beforehand, begin, done, emptied, finish, frozen, guards, indexes,
-    predecessor, rejected, rejects, retry, sequences, triggers, tune, verify,
+    Context, after, again, arrival, beforehand, begin, done, emptied, ending, guards, indexes, predecessor,
+    retry, triggers, tune,
 };
 use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::summary::Status;
 use howdah_model::{
-    Error, ErrorKind, ErrorReport, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt,
-    Relation, Result, Summary, TableChange, TablePlan, Verify,
+    Error, ErrorKind, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt, Relation,
+    Result, Summary, TableChange, TablePlan, Verify,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Ending, JobStatus, Ledger, StoredInPart};
+use howdah_target::ledger::{JobStatus, Ledger, StoredInPart};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
@@ -320,12 +321,7 @@ async fn load_and_finish(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     Box::pin(indexes::drop_all(run)).await?;
     Box::pin(triggers::silence_all(run)).await?;
     Box::pin(pipeline::run(run, opened)).await?;
-    Box::pin(finish::finish(run)).await?;
-    frozen::finish(run).await?;
-    rejects::check(run)?;
-    let verified = Box::pin(verify::compare(run)).await?;
-    Box::pin(arrival::bring_in(run)).await?;
-    verify::note(run, verified).await
+    Box::pin(ending::bring_all_in(run)).await
 }
 
 /// Does the work while the session that holds the job looks out.
@@ -353,7 +349,7 @@ async fn account(
 ) -> Outcome {
     let loaded = ended.is_ok();
     let ended = match ended {
-        Ok(()) => Box::pin(end_well(run, &mut session, &mut guard)).await,
+        Ok(()) => Box::pin(ending::end_well(run, &mut session, &mut guard)).await,
         failed => failed,
     };
     let connection = &run.context.connection;
@@ -459,89 +455,6 @@ async fn done_by_another(run: &Run) -> Option<String> {
     };
     let found = tokio::time::timeout(STOPPED_WITHIN, asking).await.ok()?.ok()??;
     found.finished_at.filter(|_| found.status == JobStatus::Done)
-}
-
-/// All that comes behind the rows. A job counts as done when it is in the ledger as done, with all of its chunks: what the
-/// server loses until then, as in a failover while indexes are built, is loaded again.
-async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> Result<()> {
-    for _ in 0..finish::ROUNDS_MAX {
-        guarded(run, session, guard, Box::pin(after_the_rows(run))).await?;
-        let Some(ledger) = &run.ledger else { return guard.expect_one_server(run, session).await };
-        emptied::expect_not_meanwhile(run, ledger).await?;
-        // A finished load must be remembered as finished, whatever it takes.
-        let (rows, chunks) = (run.tally.rows_stored(), chunks_to_hold(run));
-        let by = (Some(&*session), session.backend().pid);
-        if close(&run.context, &run.plan, ledger, by, (None, rows, chunks)).await? {
-            return Ok(());
-        }
-        guarded(run, session, guard, Box::pin(finish::finish(run))).await?;
-    }
-    Err(finish::keeps_losing())
-}
-
-/// Rows that have come from staging tables are in without their chunks.
-fn chunks_to_hold(run: &Run) -> u64 {
-    if run.plan.job.arrival.is_staged() { 0 } else { run.tally.chunks() }
-}
-
-async fn after_the_rows(run: &Run) -> Result<()> {
-    indexes::put_back_all(run, false).await?;
-    // Whose columns have their indexes again, which tell the largest value.
-    sequences::advance(&run.context, &run.plan).await?;
-    // Before the job counts as done: a run that goes on with it does this once more.
-    rejected::settle(run).await?;
-    arrival::warn_of_order(run);
-    Ok(())
-}
-
-pub(crate) fn ended_by(error: &Error) -> Status {
-    if error.kind() == ErrorKind::Interrupted { Status::Interrupted } else { Status::Failed }
-}
-
-/// Best effort for what did not end well: a job that was not closed reads as running and can be resumed.
-async fn close_in_time(
-    context: &Context,
-    plan: &Plan,
-    ledger: &Ledger,
-    by: (Option<&Session>, i32),
-    error: &Error,
-    rows: u64,
-) {
-    let status = ended_by(error);
-    let within = if status == Status::Interrupted { STOPPED_WITHIN } else { FAILED_WITHIN };
-    let _ = tokio::time::timeout(within, close(context, plan, ledger, by, (Some(error), rows, 0))).await;
-}
-
-/// The session has held the job, or its process has.
-async fn close(
-    context: &Context,
-    plan: &Plan,
-    ledger: &Ledger,
-    (session, holder_pid): (Option<&Session>, i32),
-    (error, rows_stored, chunks): (Option<&Error>, u64, u64),
-) -> Result<bool> {
-    let connection = &context.connection;
-    let status = error.map_or(Status::Done, ended_by);
-    // Strings and numbers: serialising cannot fail.
-    let report = error.map(|error| serde_json::to_string(&ErrorReport::of(error)).unwrap_or_default());
-    let sql = if status == Status::Done { arrival::ending_sql(ledger, plan) } else { String::new() };
-    let close_on = async |session: &Session| {
-        let error = report.as_deref();
-        let ending = Ending { status, rows_stored, chunks, holder_pid: Some(holder_pid), error, sql: &sql };
-        connection.attend(session, ledger.close(session, &plan.job_id, ending)).await
-    };
-    if let Some(session) = session.filter(|session| !session.is_closed())
-        && let Ok(closed) = close_on(session).await
-    {
-        return Ok(closed);
-    }
-    // The session is as old as the load; a new one may do what it could not.
-    let again = || async { close_on(&connection.open().await?).await };
-    if status == Status::Interrupted {
-        // The flag that stopped the load would stop a patient try before it began.
-        return again().await;
-    }
-    retry::patiently(context, Duration::from_millis(plan.job.retry_for_ms), again).await
 }
 
 /// Receipts by file and chunk.

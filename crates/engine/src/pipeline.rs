@@ -28,7 +28,7 @@ use howdah_model::{
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
@@ -61,6 +61,10 @@ pub(crate) struct Run {
     pub partitioner: Partitioner,
     /// This run, or an earlier one of the job, has dropped something that is to be put back.
     pub dropped: AtomicBool,
+    /// The journal has had entries of it, so that the end of the job asks whether all is back.
+    pub puts_back: AtomicBool,
+    /// Steps that are done of those that bring in what has waited, by whichever run of the job.
+    pub steps: AtomicU64,
     /// This run, or an earlier one of the job, has tuned something that is to be put back.
     pub tuned: AtomicBool,
     /// What keeps loads of other ledgers from tuning the server, which this one has tuned.
@@ -125,6 +129,8 @@ impl Run {
             partitioner,
             numbers: NumberSource::default(),
             dropped: AtomicBool::new(false),
+            puts_back: AtomicBool::new(false),
+            steps: AtomicU64::new(0),
             tuned: AtomicBool::new(false),
             tuner: Mutex::default(),
             silent: Mutex::default(),

@@ -128,7 +128,9 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         let step = (Step::Delete, &Span::default());
         part::commit_step(session, surroundings(run, ledger), way(run, into), step).await
     };
-    on_session(run, delete).await.map(|_| ())
+    on_session(run, delete).await?;
+    run.steps.fetch_add(1, Ordering::Relaxed);
+    Ok(())
 }
 
 /// What the parts that are done say to those that are not.
@@ -163,7 +165,9 @@ async fn one_part(
     let once = async |session: &Session| {
         part::commit_step(session, surroundings(run, ledger), way, (Step::Part(no), &span)).await
     };
-    on_session(run, once).await
+    let done = on_session(run, once).await?;
+    run.steps.fetch_add(1, Ordering::Relaxed);
+    Ok(done)
 }
 
 fn sessions(run: &Run) -> u32 {

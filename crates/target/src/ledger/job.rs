@@ -2,7 +2,6 @@
 //! A job whose chunk borders would differ from those already stored is refused.
 
 use super::{HOWDAH_VERSION, Ledger, Origin, kept_plan};
-use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::summary::Status;
@@ -189,24 +188,6 @@ const RECEIPTS_SQL: &str = "\
          LATERAL (SELECT file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank, rejected \
                   FROM @schema@.chunk WHERE job_id = $1) c \
     ORDER BY file_no, chunk_no";
-
-/// How a job ends.
-#[derive(Debug, Clone, Copy)]
-pub struct Ending<'a> {
-    /// Done, failed or interrupted.
-    pub status: Status,
-    /// The rows of all its runs.
-    pub rows_stored: u64,
-    /// It ends so only if the ledger holds so many chunks of it.
-    pub chunks: u64,
-    /// The server process that has held the job for this run and may not be gone yet. If others hold it, too, the job goes on, and
-    /// only an end with all rows is noted.
-    pub holder_pid: Option<i32>,
-    /// Why it did not end well, as JSON.
-    pub error: Option<&'a str>,
-    /// Further statements of the same transaction, each with its semicolon. They are run in any case.
-    pub sql: &'a str,
-}
 
 impl Ledger {
     /// The job of this identity.
@@ -479,90 +460,6 @@ impl Ledger {
         };
         Ok(rows.iter().map(receipt).collect())
     }
-
-    /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
-    fn close_sql(&self, job_id: &str, ending: Ending<'_>) -> String {
-        let Ending { status, rows_stored, chunks, holder_pid, error, .. } = ending;
-        let (schema, job) = (&self.quoted, quote_literal(job_id));
-        let condition = if status == Status::Done {
-            self.standing_sql(&job).map(|sql| format!(" AND {sql}")).unwrap_or_default()
-        } else {
-            format!(" AND status <> 'done' AND NOT {}", self.held_by_others_sql(job_id, holder_pid))
-        };
-        // A text of the server's database holds no NUL.
-        let error = error
-            .map(|json| format!("{}::pg_catalog.jsonb", quote_literal(&json.replace("\\u0000", "\\ufffd"))));
-        let error = error.as_deref().unwrap_or("NULL");
-        format!(
-            "UPDATE {schema}.job SET status = {}, error = {error}, rows_stored = {rows_stored}, \
-                 finished_at = pg_catalog.clock_timestamp() \
-             WHERE job_id = {job} \
-               AND (SELECT pg_catalog.count(*) FROM {schema}.chunk WHERE job_id = {job}) >= {chunks}{condition} RETURNING job_id",
-            quote_literal(JobStatus::from(status).as_str()),
-        )
-    }
-
-    /// Notes in the open transaction how the job ends.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn end_within(&self, session: &Session, job_id: &str, ending: Ending<'_>) -> Result<()> {
-        let sql = format!("{}; {}", self.close_sql(job_id, ending), ending.sql);
-        let done = session.client().batch_execute(&sql).await;
-        done.map_err(|error| self.error(&error, "closing the job in the ledger"))
-    }
-
-    /// The ledger holds at least so many chunks of the job: what waits in staging tables was stored with them. Of a server that
-    /// has lost some, as after a failover to a standby that was behind, rows must not come in as if they were all.
-    ///
-    /// # Errors
-    /// Server, if it has lost some; those of the session.
-    pub async fn expect_chunks(&self, session: &Session, job_id: &str, chunks: u64) -> Result<()> {
-        let sql = format!("SELECT pg_catalog.count(*) FROM {}.chunk WHERE job_id = $1", self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "counting the ledger's chunks"))?;
-        let held = rows.first().map_or(0, |row| unsigned(row.get(0)));
-        if held >= chunks {
-            return Ok(());
-        }
-        let message = format!(
-            "of {chunks} chunks that were stored in staging tables {held} are there: the server has lost the others, as after a \
-             failover to a standby that was behind"
-        );
-        Err(Error::new(ErrorKind::Server, message)
-            .with_hint("run the same command again: it loads what is not there"))
-    }
-
-    /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
-    /// answered before can be lost (see [`crate::finish`]). False, and nothing is noted, if the server has lost some of its
-    /// chunks, as after a failover to a standby that was behind, or if the job goes on or is done without this run.
-    ///
-    /// # Errors
-    /// Ledger, if the job is not there; those of the session.
-    pub async fn close(&self, session: &Session, job_id: &str, ending: Ending<'_>) -> Result<bool> {
-        // One simple query is one transaction and one round trip; it takes no parameters.
-        let sql = format!("BEGIN; {DURABLE_SQL}; {}; {}COMMIT", self.close_sql(job_id, ending), ending.sql);
-        let answers = session.client().simple_query(&sql).await;
-        let answers = match answers {
-            Ok(answers) => answers,
-            Err(error) => {
-                let mapped = self.error(&error, "closing the job in the ledger");
-                // The failed transaction block is still open.
-                let _ = session.client().batch_execute("ROLLBACK").await;
-                return Err(mapped);
-            }
-        };
-        let rows =
-            answers.iter().filter(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_)));
-        // One row is set_config's answer, the other the job's.
-        if rows.count() >= 2 {
-            return Ok(true);
-        }
-        match self.find(session, job_id).await? {
-            Some(_) => Ok(false),
-            None => Err(self.lost_job(job_id)),
-        }
-    }
 }
 
 /// Something is left of a job of this name, in tables that the plan's own rows go to: the role may have no rights on others, which
@@ -595,6 +492,6 @@ fn unwritable(error: impl std::fmt::Display) -> Error {
 }
 
 /// Counts and offsets are written from unsigned numbers, so none is negative.
-fn unsigned(number: i64) -> u64 {
+pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

@@ -5,10 +5,10 @@ use crate::server::{connect, observer, on_every_version};
 use howdah_model::summary::Status;
 use howdah_model::{ErrorKind, FilePlan, Omitted, Plan, Receipt, TriggersWay};
 use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
-use howdah_target::ledger::{Ending, JobStatus, Ledger};
+use howdah_target::ledger::{Ending, JobStatus, Ledger, Proof};
 
 fn ending(status: Status, rows_stored: u64) -> Ending<'static> {
-    Ending { status, rows_stored, chunks: 0, holder_pid: None, error: None, sql: "" }
+    Ending { status, rows_stored, proof: Proof::default(), holder_pid: None, error: None, sql: "" }
 }
 
 on_every_version!(the_ledger_is_created_once_by_many_at_the_same_time, server => {
