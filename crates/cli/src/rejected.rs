@@ -1,6 +1,7 @@
 //! Around a load: whose rejected records it loads, and where those go that it rejects itself.
 
 use crate::settings::Settings;
+use crate::units::show_count;
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Error, ErrorKind, Event, Job, LedgerChoice, Result, SourceSpec};
 use howdah_engine::rejected;
@@ -128,6 +129,14 @@ impl Rejected {
 pub(crate) fn kept_path(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok().filter(|path| !path.starts_with("/dev"))?;
     path.to_str().filter(|path| !path.contains('\0')).map(str::to_owned)
+}
+
+/// How many rejected records of a job are kept, where, and the command that writes them to a file.
+pub(crate) fn kept_line(connection: &Connection, (job_id, schema): (&str, &str), kept: u64) -> String {
+    let file = " --reject-file rejected.csv";
+    let write = again::command_with(connection, "status", (job_id, schema), file);
+    let records = if kept == 1 { "record is" } else { "records are" };
+    format!("{} rejected {records} in the table {schema}.reject, written out by: {write}", show_count(kept))
 }
 
 /// The same as a warning, where another error counts more.

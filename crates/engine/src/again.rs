@@ -15,7 +15,11 @@ pub fn command(connection: &Connection, verb: &str, job_id: &str, schema: &str) 
     command_to(connection.to_type(), verb, (job_id, schema), "")
 }
 
-/// With `more` options, a space before each.
+/// The same with `more` options, a space before each.
+pub fn command_with(connection: &Connection, verb: &str, of: (&str, &str), more: &str) -> String {
+    command_to(connection.to_type(), verb, of, more)
+}
+
 fn command_to(to: Option<&str>, verb: &str, (job_id, schema): (&str, &str), more: &str) -> String {
     let mut options = String::new();
     if let Some(to) = to {

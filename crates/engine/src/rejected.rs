@@ -14,7 +14,7 @@ use crate::history::JobRow;
 use crate::pipeline::Run;
 use crate::{Connection, again};
 use futures_util::StreamExt;
-use howdah_model::{Plan, Result};
+use howdah_model::{Plan, RejectsOf, Result, ValueSettings, sqlstate};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use layout::{Layout, Layouts};
@@ -48,6 +48,26 @@ pub async fn write_files(
 ) -> Result<Vec<(PathBuf, u64)>> {
     let written = write(connection, schema, row, path).await;
     written.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
+}
+
+/// So many rejected records of a job are kept, and nobody has loaded them since; `None` where this role may not see that.
+///
+/// # Errors
+/// Those of the connection and the ledger.
+pub async fn kept(connection: &Connection, schema: &str, row: &JobRow) -> Result<Option<u64>> {
+    let (ledger, session) = (Ledger::new(schema), connection.open().await?);
+    let all = RejectsOf {
+        job_id: row.job_id.clone(),
+        file_nos: (0..).zip(&row.plan.files).map(|(no, _)| no).collect(),
+        as_in_file: None,
+        value_settings: ValueSettings::new(),
+    };
+    let kept = connection.attend(&session, ledger.rejects_settled(&session, &all)).await;
+    match kept {
+        Ok(settled) => Ok(Some(settled.waiting)),
+        Err(error) if error.sqlstate() == Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn write(

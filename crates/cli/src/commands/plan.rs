@@ -4,7 +4,7 @@ use super::load::json;
 use crate::Exit;
 use crate::options::LoadOptions;
 use crate::printer::{Printer, line};
-use crate::rejected::Rejected;
+use crate::rejected::{Rejected, kept_line};
 use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
@@ -13,7 +13,7 @@ use howdah_engine::model::{
     TablePlan,
 };
 use howdah_engine::plan::History;
-use howdah_engine::{Context, Planned, Sources, Stop, spelling};
+use howdah_engine::{Connection, Context, Planned, Sources, Stop, spelling};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,12 +45,23 @@ pub async fn plan(
     if printer.json() {
         printer.out(&json(&planned.plan));
     } else {
-        printer.out(&text(&planned, &server));
+        printer.out(&text(&planned, &server, rejected_line(&context.connection, &planned)));
     }
     Ok(Exit::Success)
 }
 
-fn text(planned: &Planned, server: &str) -> String {
+/// What an earlier run of the job has rejected, if it has.
+fn rejected_line(connection: &Connection, planned: &Planned) -> Option<String> {
+    let (History::Begun(receipts), LedgerChoice::Schema(schema)) =
+        (&planned.history, &planned.plan.job.ledger)
+    else {
+        return None;
+    };
+    let rejected = receipts.iter().map(|receipt| receipt.omitted.rejected).sum();
+    (rejected > 0).then(|| kept_line(connection, (&planned.plan.job_id, schema), rejected))
+}
+
+fn text(planned: &Planned, server: &str, rejected: Option<String>) -> String {
     let plan = &planned.plan;
     let mut text = String::new();
     // Writing to a String cannot fail.
@@ -61,6 +72,9 @@ fn text(planned: &Planned, server: &str) -> String {
         show_version(plan.server_version)
     );
     let _ = writeln!(text, "  {}", history(planned));
+    if let Some(rejected) = rejected {
+        let _ = writeln!(text, "  {}", line(&rejected));
+    }
     show_known(&mut text, planned);
     let _ = writeln!(text, "  {}", ledger(plan));
     let _ = writeln!(text, "  {}", memory(planned));

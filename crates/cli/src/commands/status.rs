@@ -5,6 +5,7 @@ use crate::Exit;
 use crate::access::Access;
 use crate::options::StatusOptions;
 use crate::printer::{Printer, line};
+use crate::rejected::kept_line;
 use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, FileRow, JobRow, JobStatus};
@@ -46,10 +47,25 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
     if printer.json() {
         printer.out(&json(&[row]));
     } else {
-        let restore = again::command(connection, "restore", &row.job_id, schema);
-        printer.out(&one(&row, &restore, &again::further(connection, &row.plan, schema)));
+        let told = Told {
+            restore: again::command(connection, "restore", &row.job_id, schema),
+            further: again::further(connection, &row.plan, schema),
+            rejected: rejected_line(connection, schema, &row).await?,
+        };
+        printer.out(&one(&row, &told));
     }
     Ok(Exit::Success)
+}
+
+/// Rejected records that nobody has loaded since.
+async fn rejected_line(connection: &Connection, schema: &str, row: &JobRow) -> Result<Option<String>> {
+    // Without a record that was left out nothing is looked for.
+    let kept = match row.rows_rejected {
+        0 => None,
+        _ => rejected::kept(connection, schema, row).await?,
+    };
+    let kept = kept.filter(|kept| *kept > 0);
+    Ok(kept.map(|kept| kept_line(connection, (&row.job_id, schema), kept)))
 }
 
 async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> Result<Exit> {
@@ -146,7 +162,14 @@ fn waiting<P>(row: &JobRow<P>) -> String {
     }
 }
 
-fn one(row: &JobRow, restore: &str, further: &str) -> String {
+/// What stands beside the ledger's words on one job.
+struct Told {
+    restore: String,
+    further: String,
+    rejected: Option<String>,
+}
+
+fn one(row: &JobRow, Told { restore, further, rejected }: &Told) -> String {
     let mut lines = vec![
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
@@ -161,6 +184,7 @@ fn one(row: &JobRow, restore: &str, further: &str) -> String {
         lines.push(format!("compared with the sources by {by}, and found equal"));
     }
     lines.extend(row.files.iter().map(file_line));
+    lines.extend(rejected.clone());
     lines.extend(why(row));
     if !row.to_put_back.is_empty() {
         lines.push(format!("changed and not put back yet: {}", row.to_put_back.join(", ")));

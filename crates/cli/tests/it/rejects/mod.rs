@@ -226,6 +226,22 @@ fn records_that_were_rewritten_on_their_way_are_kept_as_they_were_sent() {
     }
 }
 
+/// Status and plan say how many there are, where, and what writes them.
+#[track_caller]
+fn assert_kept_is_told(database: &Database, job: &str, source: &Path) {
+    let kept = database.value("SELECT count(*) FROM howdah.reject");
+    let told = format!(
+        "{kept} rejected records are in the table howdah.reject, written out by: howdah status {job} --to"
+    );
+    let status =
+        howdah("status").args(["--to", &database.conninfo(), job]).run(PATIENCE).expect_code(0).stdout;
+    let plan = howdah("plan").args(["--to", &database.conninfo(), "--table", "t", "--on-error", "skip"]);
+    let plan = plan.args(["--format", "csv", "--header"]).arg(source).run(PATIENCE).expect_code(0).stdout;
+    for text in [&status, &plan] {
+        assert!(text.contains(&told) && text.contains(" --reject-file rejected.csv\n"), "{text}");
+    }
+}
+
 #[test]
 fn more_bad_records_than_are_borne_end_the_load_and_a_rerun_goes_on() {
     let (files, plain) = (Files::new(), records(ROWS));
@@ -245,6 +261,8 @@ fn more_bad_records_than_are_borne_end_the_load_and_a_rerun_goes_on() {
     let error = told(&stopped)["error"].clone();
     assert_eq!(error["kind"], "too_many_errors", "{error}");
     assert!(error["message"].as_str().unwrap().contains("--max-errors 5 allows"), "{error}");
+    let job = told(&stopped)["job"].as_str().unwrap().to_owned();
+    assert_kept_is_told(&database, &job, &source);
     let stopped = run(&["--max-errors", "0.05%"], 1);
     assert!(told(&stopped)["error"]["message"].as_str().unwrap().contains("--max-errors 0.05% allows"));
     let done = run(&["--max-errors", "17"], 3);
