@@ -84,6 +84,22 @@ fn an_object_that_changed_between_runs_is_refused() {
     }
 }
 
+#[test]
+fn a_url_that_changed_between_runs_is_refused() {
+    let plain = csv(49, 1, 20_000);
+    let web = Web::new();
+    let url = web.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&url);
+    kill_after(&scene, &load, 3);
+    web.retag(Some("\"two\""));
+    assert_refused(&load, &url, "this file has another ETag or time now");
+    web.retag(Some("\"one\""));
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("put back");
+    scene.assert_done("put back");
+}
+
 /// A body, and after how many bytes of it the connection breaks.
 type Export = Arc<Mutex<(Vec<u8>, Option<usize>)>>;
 
