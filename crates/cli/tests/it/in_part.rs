@@ -273,6 +273,26 @@ fn a_job_that_failed_is_no_obstacle_once_its_rows_are_gone_or_known() {
     assert_eq!(day(5, &[]), 1001, "made anew");
 }
 
+/// So it is for the command that failed, which names what has changed.
+#[test]
+fn a_job_that_failed_is_no_obstacle_to_its_own_command_once_that_has_loaded_another_day() {
+    let failed = Failed::new(13);
+    let run = |seed: u64, options: &[&str]| {
+        failed.files.put("a.csv", &csv(seed, 1, 1000));
+        failed.load(options).arg(&failed.source).run(PATIENCE)
+    };
+    let refused = run(1, &[]).expect_code(1).stderr;
+    assert!(refused.contains("the sources are not what job"), "{refused}");
+    failed.scene.database.sql("DELETE FROM t; INSERT INTO t (id) VALUES (0)");
+    run(2, &["--force"]).expect_code(0);
+    run(3, &[]).expect_code(0);
+    assert_eq!(failed.rows(), 2001);
+    failed.files.put("a.csv", &[&csv(4, 1, 20_000)[..], b"20001,7\n"].concat());
+    failed.load(&[]).arg(&failed.source).run(PATIENCE).expect_code(1);
+    let refused = run(5, &[]).expect_code(1).stderr;
+    assert!(refused.contains("the sources are not what job"), "another one failed since: {refused}");
+}
+
 #[test]
 fn a_job_that_failed_without_a_row_or_on_a_file_of_another_name_is_no_obstacle() {
     let failed = Failed::new(18);

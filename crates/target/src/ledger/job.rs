@@ -199,12 +199,17 @@ impl Ledger {
     }
 
     /// Jobs of this work, the oldest first: those that are not done (resumable, or of sources that have changed)
-    /// and the latest that is, of the very same sources.
+    /// and the latest that is, of the very same sources. What one of other sources has stored is settled when a load of this work that
+    /// began since is done: who ran that has removed it, or knew of it.
     ///
     /// # Errors
     /// As for [`Ledger::find`].
     pub async fn of_work(&self, session: &Session, work_key: &str, identity: &str) -> Result<Vec<JobRow>> {
-        let which = "j.work_key = $1 AND (j.status <> 'done' OR j.job_id = ( \
+        let which = "j.work_key = $1 AND (j.status <> 'done' AND ( \
+                j.plan ->> 'identity'::pg_catalog.text = $2 OR NOT EXISTS ( \
+                    SELECT FROM @schema@.job l WHERE l.work_key = $1 AND l.status = 'done' AND l.started_at > ( \
+                        SELECT pg_catalog.max(c.stored_at) FROM @schema@.chunk c WHERE c.job_id = j.job_id))) \
+            OR j.job_id = ( \
             SELECT l.job_id FROM @schema@.job l \
             WHERE l.work_key = $1 AND l.status = 'done' AND l.plan ->> 'identity'::pg_catalog.text = $2 \
             ORDER BY l.started_at DESC, l.job_id DESC LIMIT 1))";
