@@ -22,6 +22,8 @@ pub(crate) struct Behaviour {
     pub(crate) etag: Option<&'static str>,
     pub(crate) last_modified: Option<&'static str>,
     pub(crate) ranges: bool,
+    /// Every range is answered by this one.
+    pub(crate) only_range: Option<(usize, usize)>,
     pub(crate) honours_if_match: bool,
     pub(crate) framing: Framing,
     pub(crate) extra_header: &'static str,
@@ -47,6 +49,7 @@ impl Behaviour {
             etag: Some("\"v1\""),
             last_modified: Some("Tue, 01 Jan 2030 00:00:00 GMT"),
             ranges: true,
+            only_range: None,
             honours_if_match: true,
             framing: Framing::Length,
             extra_header: "",
@@ -159,6 +162,7 @@ fn answer(behaviour: &Behaviour, request: &str, count: usize) -> (String, Vec<u8
         let end = last.parse::<usize>().map_or(size, |last| (last + 1).min(size));
         start.parse::<usize>().unwrap()..end
     });
+    let range = range.map(|asked| behaviour.only_range.map_or(asked, |(start, end)| start..end));
     if range.as_ref().is_some_and(|range| range.start >= size) {
         return empty(416);
     }

@@ -107,6 +107,27 @@ async fn a_range_that_is_answered_by_the_whole_of_unknown_length_is_asked_for_ag
     }
 }
 
+/// What lies around the range is dropped; what lacks a part of it may come whole the next time.
+#[tokio::test]
+async fn another_range_than_was_asked_for_is_never_taken_for_it() {
+    let server = Server::start(Behaviour::of(noise(100))).await;
+    let variables = [("AWS_ENDPOINT_URL", server.url.as_str()), ("AWS_SKIP_SIGNATURE", "true")];
+    let stored = sources(&variables).open("s3://b/f.csv", None).await.unwrap();
+    for framing in [Framing::Length, Framing::Chunked] {
+        server.change(|behaviour| (behaviour.framing, behaviour.only_range) = (framing, None));
+        let object = open(&server).await.unwrap();
+        for other in [(0, 10), (11, 20), (10, 19), (15, 25), (30, 40)] {
+            server.change(|behaviour| behaviour.only_range = Some(other));
+            assert_eq!(kind(range(&object, 10, 10).await), ErrorKind::SourceTransient, "{other:?}");
+            range(&stored, 10, 10).await.unwrap_err();
+        }
+        server.change(|behaviour| behaviour.only_range = Some((4, 20)));
+        assert_eq!(range(&object, 10, 10).await.unwrap(), noise(100)[10..20]);
+        server.change(|behaviour| behaviour.only_range = Some((4, 100)));
+        assert_eq!(stream(&object, 10).await.unwrap(), noise(100)[10..]);
+    }
+}
+
 #[tokio::test]
 async fn a_weak_tag_is_compared_but_not_sent() {
     let server = Server::start(Behaviour { etag: Some("W/\"v1\""), ..Behaviour::of(noise(100)) }).await;
