@@ -32,7 +32,7 @@ pub enum Reading {
     EpochSeconds,
     /// Milliseconds since 1970 UTC.
     EpochMilliseconds,
-    /// A number with digit groups, a decimal comma, a currency, a sign of percent or parentheses.
+    /// A number with digit groups, a decimal comma, a currency, a sign of percent, parentheses or its minus behind it.
     Number {
         /// What stands between groups of digits, if anything.
         group: Option<char>,
@@ -42,6 +42,9 @@ pub enum Reading {
         currency: bool,
         /// `(12)` is -12.
         parentheses: bool,
+        /// `12-` is -12. Plans in older ledgers lack it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        minus_behind: bool,
         /// `12 %` is 12: the sign is dropped, the number stays as it is written.
         percent: bool,
         /// The sign that the sample has: no other currency is read than this one, and where it is `%`, no number without it. `None`

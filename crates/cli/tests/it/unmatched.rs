@@ -71,3 +71,20 @@ fn a_record_that_holds_the_names_of_all_columns_is_not_stored_as_a_row() {
     let refused = command.run(PATIENCE).expect_code(1).stderr;
     assert!(refused.contains("by a command of their own, with --header=false"), "{refused}");
 }
+
+/// SAP writes amounts so.
+#[test]
+fn a_minus_behind_a_number_is_its_sign_where_the_data_proves_numbers() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let text = "id;amount;qty;since\n1;1.234,56-;5-;1990-\n2;0,50;7;1985-\n3;12,00-;0;2001-\n";
+    let source = files.put("a.csv", text.as_bytes());
+    load(&database).args(["--table", "made", "--create"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(shape(&database, "made"), "id integer, amount numeric(6,2), qty text, since text");
+    assert_eq!(database.value("SELECT sum(amount) FROM made"), "-1246.06");
+    database.sql("CREATE TABLE t (id int, amount numeric, qty int, since text)");
+    let done = load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert!(done.stderr.contains("amount as 1.234,56-"), "{}", done.stderr);
+    let sums = "SELECT sum(amount) || ' ' || sum(qty) || ' ' || min(since) FROM t";
+    assert_eq!(database.value(sums), "-1246.06 2 1985-");
+}

@@ -158,14 +158,18 @@ fn has_numbers(state: &ColumnState) -> bool {
     state.possible.meet(Kinds::GROUPED)
 }
 
-/// Says for most text at its first bytes that it is no number: a hyphen stands before all digits, and there are no letters.
+/// Says for most text at its first bytes that it is no number: a hyphen stands before all digits or behind them, and there are no
+/// letters.
 fn may_be_number(value: &[u8]) -> bool {
-    let mut digits_began = false;
+    let (mut digits_began, mut digits_ended) = (false, false);
     let fits = |byte: &u8| match byte {
-        b'-' => !digits_began,
+        b'-' => {
+            digits_ended = digits_began;
+            true
+        }
         b'0'..=b'9' => {
             digits_began = true;
-            true
+            !digits_ended
         }
         b' ' | b'\t' | b'\'' | b'(' | b')' | b',' | b'.' | b'$' | b'%' => true,
         byte => !byte.is_ascii(),
@@ -176,6 +180,14 @@ fn may_be_number(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_be_taken_apart_may_be_a_number() {
+        for value in ["-1", "1-", "12,5 -", "1.234,56- %", "(5)", "\u{2212}5", "5\u{2212}", "5 - €"] {
+            assert!(take_apart(value.as_bytes()).is_some() && may_be_number(value.as_bytes()), "{value}");
+        }
+        assert!(!may_be_number(b"2024-01-31") && !may_be_number(b"5-x"));
+    }
 
     #[test]
     fn neither_order_nor_parts_matter() {
@@ -193,6 +205,7 @@ mod tests {
             ["€ -1.234,56", "1.107", "x", "5"],
             ["1.10e-05", "1,5", "-0.0", ".5"],
             ["x", "(3/20", " 1250", "(3"],
+            ["1.107-", "x", "5-", "1,5 -"],
         ] {
             let mut turned = values;
             for by in 0..values.len() {

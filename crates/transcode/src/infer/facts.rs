@@ -206,6 +206,8 @@ pub(super) mod dressed {
     pub(in super::super) const ADDRESS: u16 = 512;
     /// As PostgreSQL writes numbers, with a point that may stand between groups (`1.107`).
     pub(in super::super) const OPEN_POINT: u16 = 1024;
+    /// The minus stands behind the digits.
+    pub(in super::super) const MINUS_BEHIND: u16 = 2048;
 }
 
 /// Numbers in other people's spelling, seen with one decimal sign.
@@ -281,6 +283,7 @@ impl GroupedFacts {
             (sure, dressed::SURE_GROUPS),
             (several && !address, dressed::SEVERAL_GROUPS),
             (address, dressed::ADDRESS),
+            (value.minus_behind, dressed::MINUS_BEHIND),
             (value.has_open_point((dot, comma)), dressed::OPEN_POINT),
         ] {
             self.dressed |= if is { flag } else { 0 };

@@ -1,4 +1,4 @@
-//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `$74.69`, `(12)`, `12 %`.
+//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `$74.69`, `(12)`, `12-`, `12 %`.
 //!
 //! A value is looked at under both decimal signs at once, since `1,234` is a thousand to one writer and a
 //! little more than one to another; the column decides between them.
@@ -13,6 +13,8 @@ const GROUPS: [char; 8] = [' ', '\u{a0}', '\u{202f}', '\u{2009}', '\'', '\u{2019
 /// Digits without groups that may still be a number; more are looked at as a name of something, as they
 /// are in [`super::number`].
 pub(super) const UNGROUPED_DIGITS_MAX: u16 = 18;
+
+const MINUS: [char; 2] = ['-', '\u{2212}'];
 
 /// Longer values are no numbers: room for [`super::number::DECIMAL_DIGITS_MAX`] digits in groups.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
@@ -50,6 +52,8 @@ pub(super) struct Side {
 pub(super) struct Grouped<'a> {
     pub(super) negative: bool,
     pub(super) parentheses: bool,
+    /// The minus stands behind the digits.
+    pub(super) minus_behind: bool,
     pub(super) percent: bool,
     pub(super) currency: Option<char>,
     /// A dollar or pound stands in front, as where English is written: a comma is never before three decimals there.
@@ -86,7 +90,7 @@ impl Grouped<'_> {
 
     /// It is no more than digits with a point, as PostgreSQL writes numbers.
     pub(super) fn is_plain(&self) -> bool {
-        let dressed = self.parentheses || self.percent || self.currency.is_some();
+        let dressed = self.parentheses || self.minus_behind || self.percent || self.currency.is_some();
         !dressed && self.body.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
     }
 }
@@ -99,6 +103,7 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
     let mut found = Grouped {
         negative: false,
         parentheses: false,
+        minus_behind: false,
         percent: false,
         currency: None,
         english: false,
@@ -112,11 +117,16 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
                 return None;
             }
             (found.parentheses, found.negative, body) = (true, true, inner);
-        } else if let Some(rest) = body.strip_prefix(['-', '\u{2212}']) {
+        } else if let Some(rest) = body.strip_prefix(MINUS) {
             if found.negative {
                 return None;
             }
             (found.negative, body) = (true, rest);
+        } else if let Some(rest) = body.strip_suffix(MINUS) {
+            if found.negative {
+                return None;
+            }
+            (found.minus_behind, found.negative, body) = (true, true, rest);
         } else if let Some(rest) = body.strip_suffix('%') {
             if found.percent {
                 return None;
@@ -236,6 +246,8 @@ mod tests {
             ("1.234 €", (true, true)),
             ("$1,234.50", (true, false)),
             ("$1.23", (true, false)),
+            ("1.234,56-", (false, true)),
+            ("5-", (true, true)),
             ("1,23,4", (false, false)),
             ("1,234,56", (false, false)),
             ("007", (false, false)),
@@ -257,7 +269,10 @@ mod tests {
         assert_eq!((value.currency, value.body), (Some('$'), "1,234.50"));
         let value = take_apart("-12,5\u{a0}%".as_bytes()).unwrap();
         assert!(value.negative && value.percent && !value.parentheses);
-        for bad in ["--1", "(-1)", "1%%", "$1$", "((1))", "%", "()", "1)", "(1"] {
+        let value = take_apart("1.234,56 - €".as_bytes()).unwrap();
+        assert!(value.negative && value.minus_behind && !value.parentheses);
+        for bad in ["--1", "-1-", "1--", "(1-)", "(1)-", "(-1)", "1%%", "$1$", "((1))", "%", "()", "1)", "(1"]
+        {
             assert_eq!(take_apart(bad.as_bytes()), None, "{bad}");
         }
     }

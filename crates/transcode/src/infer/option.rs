@@ -6,7 +6,7 @@ use howdah_model::{DateOrder, Error, ErrorKind, Reading, Result};
 
 /// An SQL type, and behind a colon the spelling of its values: `d/m/y`, `m/d/y`, `y/m/d` (any separator in
 /// the data), `month` (its English name), `epoch`, `epoch-ms`, `y/n`, or the number 1234.56 as the data
-/// would have it: `1.234,56`, `$1,234.56`, `(1 234,56)`, `1234,56%`, `1,234`.
+/// would have it: `1.234,56`, `$1,234.56`, `(1 234,56)`, `1234,56%`, `1,234`, `1.234,56-`.
 ///
 /// # Errors
 /// `Usage` without a type, or with a spelling that is none of these.
@@ -38,7 +38,7 @@ pub fn spelling(reading: &Reading) -> String {
         Reading::EpochSeconds => "epoch".to_owned(),
         Reading::EpochMilliseconds => "epoch-ms".to_owned(),
         Reading::Boolean => "y/n".to_owned(),
-        Reading::Number { group, decimal, currency, parentheses, percent, .. } => {
+        Reading::Number { group, decimal, currency, parentheses, minus_behind, percent, .. } => {
             let group = group.map(String::from).unwrap_or_default();
             let mut text = format!("1{group}234{decimal}56");
             if *currency {
@@ -47,7 +47,8 @@ pub fn spelling(reading: &Reading) -> String {
             if *percent {
                 text.push('%');
             }
-            if *parentheses { format!("({text})") } else { text }
+            let text = if *parentheses { format!("({text})") } else { text };
+            if *minus_behind { text + "-" } else { text }
         }
     }
 }
@@ -71,6 +72,8 @@ fn parse_reading(spelled: &str) -> Option<Reading> {
 
 /// The number 1234.56, 1234 or 12 in the spelling of the data.
 fn parse_number(spelled: &str) -> Option<Reading> {
+    // Both ways to write a negative number may be in one column.
+    let (spelled, minus_behind) = spelled.strip_suffix('-').map_or((spelled, false), |rest| (rest, true));
     let parts = take_apart(spelled.as_bytes()).filter(|parts| parts.negative == parts.parentheses)?;
     let (whole, decimal) = match parts.body.strip_suffix("56") {
         Some(whole) => {
@@ -94,6 +97,7 @@ fn parse_number(spelled: &str) -> Option<Reading> {
         decimal,
         currency: parts.currency.is_some(),
         parentheses: parts.parentheses,
+        minus_behind,
         percent: parts.percent,
         sign: None,
     })
@@ -116,8 +120,9 @@ mod tests {
         ];
         for group in [None, Some(' '), Some('.'), Some(','), Some('\''), Some('\u{a0}'), Some('\u{202f}')] {
             for decimal in ['.', ','] {
-                for flags in 0..8 {
+                for flags in 0..16 {
                     let (currency, parentheses, percent) = (flags & 1 != 0, flags & 2 != 0, flags & 4 != 0);
+                    let minus_behind = flags & 8 != 0;
                     if group != Some(decimal) {
                         let sign = None;
                         readings.push(Reading::Number {
@@ -125,6 +130,7 @@ mod tests {
                             decimal,
                             currency,
                             parentheses,
+                            minus_behind,
                             percent,
                             sign,
                         });
@@ -148,6 +154,7 @@ mod tests {
             decimal,
             currency: false,
             parentheses: false,
+            minus_behind: false,
             percent: false,
             sign: None,
         };
@@ -162,6 +169,7 @@ mod tests {
             "numeric:1x234",
             "numeric:5",
             "numeric:-1234.56",
+            "numeric:-1234.56-",
             "a:1.234.56",
         ] {
             assert_eq!(parse_type(bad).unwrap_err().kind(), ErrorKind::Usage, "{bad}");

@@ -85,7 +85,8 @@ fn date(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
-    let Reading::Number { group, decimal, currency, parentheses, percent, sign } = reading else {
+    let Reading::Number { group, decimal, currency, parentheses, minus_behind, percent, sign } = reading
+    else {
         return false;
     };
     let Some(parts) = take_apart(value) else { return false };
@@ -97,6 +98,7 @@ fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
     let undressed = has_its_sign
         && (*currency || parts.currency.is_none())
         && (*parentheses || !parts.parentheses)
+        && (*minus_behind || !parts.minus_behind)
         && (*percent || !parts.percent);
     let Some(side) = parts.side(*decimal).filter(|_| undressed) else { return false };
     if side.first_group.is_some() && only_group(side.groups) != *group {
@@ -178,11 +180,7 @@ pub fn reading_for(state: &ColumnState, among: &Among, type_name: &str) -> Optio
             if is_whole { state.number_reading(decimal).ok() } else { None }
         }
         "numeric" | "decimal" | "money" | "real" | "float" | "float4" | "float8" | "double precision" => {
-            match state.grouped.groups() {
-                (0, _) => state.number_reading(',').ok(),
-                (_, 0) => state.number_reading('.').ok(),
-                _ => state.finish(true).reading,
-            }
+            state.number_reading(state.decimal_sign()?).ok()
         }
         _ => None,
     }
@@ -507,6 +505,7 @@ mod tests {
             decimal: '.',
             currency: true,
             parentheses: false,
+            minus_behind: false,
             percent: false,
             sign: Some('$'),
         };

@@ -182,14 +182,9 @@ impl ColumnState {
     fn number_in_groups(&self) -> Result<Candidate, String> {
         let facts = &self.grouped;
         let has = |flag: u16| facts.dressed & flag != 0;
-        let decimal = match facts.groups() {
-            (0, _) => ',',
-            (_, 0) => '.',
-            _ if !has(dressed::POINT_OR_COMMA) => '.',
-            _ => {
-                let why = "numbers whose comma or point may stand before a fraction or between groups";
-                return Err(why.to_owned());
-            }
+        let Some(decimal) = self.decimal_sign() else {
+            let why = "numbers whose comma or point may stand before a fraction or between groups";
+            return Err(why.to_owned());
         };
         let reading = self.number_reading(decimal)?;
         let side = self.side(decimal);
@@ -201,9 +196,22 @@ impl ColumnState {
         if all_in_parentheses && !is_amount {
             return Err("digits in parentheses, which need not be numbers".to_owned());
         }
+        // As in `1990-`: from that year on.
+        if has(dressed::MINUS_BEHIND) && !is_amount {
+            return Err("digits with a hyphen behind, which need not be numbers".to_owned());
+        }
         let evidence = format!("numbers written like {}", super::spelling(&reading));
         let type_name = self.grouped_type(side);
         Ok(Candidate { kind: Kinds::GROUPED, type_name, reading: Some(reading), evidence })
+    }
+
+    /// The decimal sign of all numbers, where they leave one open or have none.
+    pub(super) fn decimal_sign(&self) -> Option<char> {
+        match self.grouped.groups() {
+            (0, _) => Some(','),
+            (_, 0) => Some('.'),
+            _ => (self.grouped.dressed & dressed::POINT_OR_COMMA == 0).then_some('.'),
+        }
     }
 
     /// The reading of all numbers with this decimal sign, which must be one that they can have.
@@ -233,6 +241,7 @@ impl ColumnState {
             decimal,
             currency: facts.currency != Currency::None,
             parentheses: facts.dressed & dressed::PARENTHESES != 0,
+            minus_behind: facts.dressed & dressed::MINUS_BEHIND != 0,
             percent,
             sign,
         })
@@ -425,6 +434,8 @@ mod tests {
             &["555 123 456", "555 987 654"],
             &["123.456.789"],
             &["(1)", "(2)"],
+            &["1990-", "1985"],
+            &["555-", "12-34"],
             &["1.10.2", "1.2.10"],
             &["8", "10.160.130.149"],
             &["10.160.130.149", "1.234"],
@@ -481,6 +492,10 @@ mod tests {
             (&["$74.69"], "numeric(4,2):$1234.56"),
             (&["$1", "€1"], "text"),
             (&["1 234", "56"], "int:1 234.56"),
+            (&["1.234,56-", "12,50"], "numeric(6,2):1.234,56-"),
+            (&["12.00-", "3.50"], "numeric(4,2):1234.56-"),
+            (&["(12.5)", "12.5-"], "numeric(3,1):(1234.56)-"),
+            (&["12.5 CR", "12.5"], "text"),
             (&["(12)", "12.5"], "numeric:(1234.56)"),
             (&["12%", "3.5 %"], "numeric:1234.56%"),
             (&["12%", "3.5"], "text"),

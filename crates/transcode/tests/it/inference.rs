@@ -480,6 +480,7 @@ fn readings_move_digits_and_lose_none() {
         decimal: ',',
         currency: true,
         parentheses: true,
+        minus_behind: true,
         percent: false,
         sign: None,
     };
@@ -492,7 +493,11 @@ fn readings_move_digits_and_lose_none() {
         let negative = rng.bool();
         let value =
             format!("€ {first}{}{},{fraction}", if whole.is_empty() { "" } else { "." }, whole.join("."));
-        let value = if negative { format!("({value})") } else { value };
+        let value = match (negative, rng.bool()) {
+            (true, true) => format!("({value})"),
+            (true, false) => format!("{value}-"),
+            (false, _) => value,
+        };
         let mut out = Vec::new();
         assert!(read(&spelled, value.as_bytes(), &mut out), "{value}");
         let expected = format!("{}{first}{}.{fraction}", if negative { "-" } else { "" }, whole.concat());
