@@ -88,3 +88,24 @@ fn a_minus_behind_a_number_is_its_sign_where_the_data_proves_numbers() {
     let sums = "SELECT sum(amount) || ' ' || sum(qty) || ' ' || min(since) FROM t";
     assert_eq!(database.value(sums), "-1246.06 2 1985-");
 }
+
+/// One file of many must not keep the others out.
+#[test]
+fn records_of_which_a_column_holds_no_value_are_left_out_where_bad_records_are() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, qty int)");
+    let good = files.put("good.csv", b"id,qty\n1,10\n2,20\n");
+    let words = files.put("words.csv", b"id,qty\n3,NA\n4,\n5,NA\n");
+    let days = files.put("days.csv", b"id,qty\n6,2024-01-01\n7,2024-01-02\n");
+    let command = load(&database).args(["--table", "t"]).args([&good, &words, &days]);
+    let refused = command.clone().run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("column qty is integer"), "{refused}");
+    let done = command.args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+    let told = "holds nothing but \"NA\" where it was looked at, which is no value of that type: such records are left out; \
+                --null 'NA' reads it as NULL";
+    assert!(done.stderr.contains(told), "{}", done.stderr);
+    assert_eq!(database.value("SELECT string_agg(id::text, ' ' ORDER BY id) FROM t"), "1 2 4");
+    let kept = "SELECT string_agg(sqlstate, ' ') || ' ' || count(*) FROM howdah.reject";
+    assert_eq!(database.value(kept), "22P02 22P02 22P02 22P02 4");
+}

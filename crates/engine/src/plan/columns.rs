@@ -8,8 +8,8 @@ use super::head::Head;
 use super::{nameless, new_table, null_words};
 use crate::widen::is_inferred;
 use howdah_model::{
-    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, Plan, Reading, Result, Table,
-    TablePlan,
+    Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, OnError, Plan, Reading, Result,
+    Table, TablePlan,
 };
 use howdah_transcode::encode::FieldTarget;
 use howdah_transcode::infer::{self, ColumnState};
@@ -85,23 +85,24 @@ impl Columns {
 
     /// Columns of which all that was seen is a word for "no value", as far as their types have no such value.
     fn look_for_null_words(&mut self, job: &Job, table: &Table, found: &Found) {
+        let mut problems = Vec::new();
         for (no, field) in self.fields.iter().enumerate() {
             let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column.filter(|column| !is_told(job, &column.name)) else { continue };
             if let Some(word) = null_words::only(&found.columns, no, &column.type_name) {
                 let (name, type_name) = (&column.name, &column.type_name);
-                self.problems.push(Problem {
-                    message: format!(
-                        "column {name} is {type_name}, and its field holds nothing but {word:?} where it was looked at, which is no value of that type"
-                    ),
-                    hint: format!("--null '{word}' reads it as NULL").into(),
-                });
+                let message = format!(
+                    "column {name} is {type_name}, and its field holds nothing but {word:?} where it was looked at, which is no value of that type"
+                );
+                problems.push(Problem { message, hint: format!("--null '{word}' reads it as NULL").into() });
             }
         }
+        problems.into_iter().for_each(|problem| self.tell_of_refused(job, problem));
     }
 
     /// Values that no column of this type can hold, and columns that need a value and get none.
     fn look_at_values(&mut self, job: &Job, table: &Table, states: &[ColumnState]) {
+        let mut problems = Vec::new();
         for (field, state) in self.fields.iter().zip(states) {
             let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref());
             let Some(column) = column else { continue };
@@ -110,12 +111,17 @@ impl Columns {
                 continue;
             }
             if let Some(why) = infer::misfit(state, &column.type_name) {
-                self.problems.push(Problem {
-                    message: format!("column {} is {}, and {why}", column.name, column.type_name),
-                    hint: misfit_hint(job, column, state).into(),
-                });
+                let message = format!("column {} is {}, and {why}", column.name, column.type_name);
+                let problem = Problem { message, hint: misfit_hint(job, column, state).into() };
+                // The server would take long integers for days of far years.
+                if is_of_time(column) && infer::are_plain_numbers(state) {
+                    self.problems.push(problem);
+                } else {
+                    problems.push(problem);
+                }
             }
         }
+        problems.into_iter().for_each(|problem| self.tell_of_refused(job, problem));
         let filled = |column: &Column| self.fields.iter().flatten().any(|name| *name == column.name);
         let needy: Vec<&str> = table
             .columns
@@ -132,6 +138,18 @@ impl Columns {
                 hint: "map a field to a column with --map 'FIELD=COLUMN', or give the column a default"
                     .into(),
             });
+        }
+    }
+
+    /// What the server refuses ends no load that goes on without bad records: neither other records nor other files are kept out for
+    /// its sake.
+    fn tell_of_refused(&mut self, job: &Job, problem: Problem) {
+        match job.bad_records.on_error {
+            OnError::Stop => self.problems.push(problem),
+            OnError::Skip => {
+                let Problem { message, hint } = problem;
+                self.unsure.push(format!("{message}: such records are left out; {hint}"));
+            }
         }
     }
 
@@ -386,10 +404,13 @@ fn misfit_hint(job: &Job, column: &Column, state: &ColumnState) -> &'static str 
     }
 }
 
+fn is_of_time(column: &Column) -> bool {
+    column.type_name.starts_with("date") || column.type_name.starts_with("timestamp")
+}
+
 /// Some values could be read as something else than they are.
 pub(super) fn doubtful(column: &Column, why: &str) -> Error {
-    let of_time = column.type_name.starts_with("date") || column.type_name.starts_with("timestamp");
-    let hint = if of_time { MISFIT_HINT } else { NUMBER_HINT };
+    let hint = if is_of_time(column) { MISFIT_HINT } else { NUMBER_HINT };
     columns_error(format!("column {} is {}, and {why}", column.name, column.type_name)).with_hint(hint)
 }
 
