@@ -109,3 +109,27 @@ fn records_of_which_a_column_holds_no_value_are_left_out_where_bad_records_are()
     let kept = "SELECT string_agg(sqlstate, ' ') || ' ' || count(*) FROM howdah.reject";
     assert_eq!(database.value(kept), "22P02 22P02 22P02 22P02 4");
 }
+
+#[test]
+fn a_record_that_the_table_refuses_is_told_with_what_can_be_done() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, qty int NOT NULL CHECK (qty > 0)); INSERT INTO t VALUES (9, 9);
+         CREATE TABLE parted (id int, qty int) PARTITION BY LIST (id)",
+    );
+    for (table, record, sqlstate, hint) in [
+        ("t", "1,2,3", "22P04", "--lenient mends records of too few or too many fields"),
+        ("t", "9,1", "23505", "--mode insert-new --key COLUMNS passes over rows whose key is there"),
+        ("t", "1,-1", "23514", "--on-error skip --reject-file FILE loads the other records"),
+        ("t", "1,", "23502", "--on-error skip --reject-file FILE loads the other records"),
+        // What was said before stays.
+        ("parted", "1,1", "23514", "make a partition that takes it"),
+    ] {
+        let source = files.put(&format!("{table}{sqlstate}.csv"), format!("{record}\n").as_bytes());
+        let command = load(&database).args(["--table", table, "--format", "csv"]).arg(&source);
+        let refused = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(&format!("(SQLSTATE {sqlstate})")), "{refused}");
+        assert!(refused.contains("hint: ") && refused.contains(hint), "{refused}");
+    }
+}

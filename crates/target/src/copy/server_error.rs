@@ -106,6 +106,8 @@ pub(crate) fn told_error<'a>(
 
 fn with_advice(error: Error) -> Error {
     match error.sqlstate() {
+        // What is known of the very error says more.
+        _ if error.hint().is_some() => error,
         Some(sqlstate::FOREIGN_KEY_VIOLATION) => error.with_hint(
             "load the rows that these refer to before them; where both are in these files: --atomic checks all rows together, \
              and a load without it each chunk alone",
@@ -125,9 +127,25 @@ fn with_advice(error: Error) -> Error {
             "--encoding says how the file is written; without --format, --lenient puts U+FFFD in the place of what is no character, and \
              --nul strip drops NUL, which COPY text may write as \\0",
         ),
+        Some(sqlstate::BAD_COPY_FILE_FORMAT) => error.with_hint(
+            "--on-error skip --reject-file FILE loads the other records and keeps such ones to be mended; without --format, --lenient mends \
+             records of too few or too many fields",
+        ),
+        Some(sqlstate::UNIQUE_VIOLATION) => error.with_hint(
+            "--mode insert-new --key COLUMNS passes over rows whose key is there, --mode merge --key COLUMNS updates them, and \
+             --on-error skip leaves such records out",
+        ),
+        Some(sqlstate::CHECK_VIOLATION) => error.with_hint(SKIP_HINT),
+        Some(sqlstate::NOT_NULL_VIOLATION) => error.with_hint(
+            "--on-error skip --reject-file FILE loads the other records and keeps such ones to be mended; --force-not-null COLUMN takes an \
+             empty field of text for an empty string",
+        ),
         _ => error,
     }
 }
+
+const SKIP_HINT: &str = "--on-error skip --reject-file FILE loads the other records and keeps such ones to be mended; `howdah check` tells of \
+                         all of them before";
 
 /// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.
 pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
