@@ -16,7 +16,7 @@ def plan(
     delimiter: str | None = None,
     quote: str | None = None,
     escape: str | None = None,
-    null: str | None = None,
+    null: str | Sequence[str] | None = None,
     header: bool | Literal["match"] | None = None,
     encoding: str | None = None,
     force_null: str | Sequence[str] | None = None,
@@ -80,7 +80,7 @@ def plan(
         delimiter: What stands between fields.
         quote: One byte around fields.
         escape: One byte before a quote that is data.
-        null: The spelling of NULL.
+        null: The spelling of NULL, or several of them without a format.
         header: Whether the first record names the columns.
         encoding: The files' encoding.
         force_null: Columns in which a quoted NULL spelling is NULL too.

@@ -120,7 +120,7 @@ fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
         delimiter: keywords.take("delimiter")?,
         quote: keywords.take("quote")?,
         escape: keywords.take("escape")?,
-        null: keywords.take("null")?,
+        null: keywords.take::<Names>("null")?.map(|names| names.0),
         header: keywords.take::<Switch>("header")?.map(|switch| switch.0),
         encoding: keywords.take("encoding")?,
         force_null: keywords.take::<Names>("force_null")?.map(|names| vec![names.0]),

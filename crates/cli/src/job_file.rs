@@ -34,7 +34,7 @@ struct JobFile {
     delimiter: Option<String>,
     quote: Option<String>,
     escape: Option<String>,
-    null: Option<String>,
+    null: Option<Words>,
     header: Option<HeaderValue>,
     encoding: Option<String>,
     force_null: Option<Vec<String>>,
@@ -103,6 +103,23 @@ struct Source {
 enum HeaderValue {
     Bool(bool),
     Word(String),
+}
+
+/// `"NA"` or `["NA", "-"]`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "expected text in quotes or a list of it")]
+enum Words {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Words {
+    fn into_list(self) -> Vec<String> {
+        match self {
+            Words::One(word) => vec![word],
+            Words::Several(words) => words,
+        }
+    }
 }
 
 /// `4` or `"auto"`.
@@ -270,7 +287,7 @@ fn take_format(file: &mut JobFile) -> Result<FormatOptions> {
         delimiter: file.delimiter.take(),
         quote: file.quote.take(),
         escape: file.escape.take(),
-        null: file.null.take(),
+        null: file.null.take().map(Words::into_list),
         header: file.header.take().map(|header| match header {
             HeaderValue::Bool(names) => names.to_string(),
             HeaderValue::Word(word) => word,
@@ -356,7 +373,7 @@ mod tests {
         };
         let file = parse("null = \"y\"\ndelimiter = \";\"\njobs = 3\nheader = true\n[[source]]\nlocation = \"a\"\ntable = \"t\"").unwrap();
         let sources = merge(file, &mut options).unwrap();
-        assert_eq!(options.format.null.as_deref(), Some("x"));
+        assert_eq!(options.format.null.as_deref(), Some(["x".to_owned()].as_slice()));
         assert_eq!(options.format.delimiter.as_deref(), Some(";"));
         assert_eq!(options.format.header.as_deref(), Some("true"));
         assert_eq!(options.run.jobs.as_deref(), Some("3"));
@@ -493,7 +510,7 @@ mod tests {
         let mut filled = options();
         read(&pipe, &mut filled).unwrap();
         writing.join().unwrap().unwrap();
-        assert_eq!(filled.format.null.as_deref(), Some("x"));
+        assert_eq!(filled.format.null.as_deref(), Some(["x".to_owned()].as_slice()));
     }
 
     #[test]

@@ -141,9 +141,10 @@ pub struct FormatOptions {
     /// One byte before a quote that is data, without --format a backslash or the quote; csv only [with --format: the quote]
     #[arg(long, value_name = "BYTE")]
     pub escape: Option<String>,
-    /// The spelling of NULL [with --format: nothing unquoted for csv, \N for text]
+    /// The spelling of NULL, of several one each time; without --format only [with --format: nothing unquoted for csv, \N for
+    /// text]
     #[arg(long, value_name = "TEXT")]
-    pub null: Option<String>,
+    pub null: Option<Vec<String>>,
     /// The first record names the columns; `--header=match` demands that it equals them
     #[arg(long, value_name = "BOOL|match", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub header: Option<String>,

@@ -424,8 +424,15 @@ fn format(options: &FormatOptions) -> Result<Format> {
     if let Some(escape) = &options.escape {
         format.escape = units::byte("--escape", escape)?;
     }
-    if let Some(null) = &options.null {
-        format.null.clone_from(null);
+    match options.null.as_deref() {
+        None | Some([]) => {}
+        Some([null]) => format.null.clone_from(null),
+        Some(_) => {
+            let message = "--null: COPY knows one spelling of NULL, and nothing is found from the data here";
+            return Err(Error::new(ErrorKind::Usage, message).with_hint(
+                "leave out --format and what else only COPY can do: howdah then reads all spellings",
+            ));
+        }
     }
     if let Some(header) = &options.header {
         format.header = copy_options::header_word(header)?;

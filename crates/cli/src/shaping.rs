@@ -78,11 +78,13 @@ fn told(options: &FormatOptions) -> Result<Option<Told>> {
         Some(text) => Some(Some(units::byte("--quote", text)?)),
     };
     let escape = options.escape.as_deref().map(|text| units::byte("--escape", text)).transpose()?;
+    let mut nulls = options.null.iter().flatten().cloned();
     Ok(Some(Told {
         delimiter: options.delimiter.as_deref().map(|text| units::text("--delimiter", text)).transpose()?,
         quote: escaped_quote(quote, escape)?,
         escape,
-        null: options.null.clone(),
+        null: nulls.next(),
+        also_null: nulls.collect(),
         header,
         encoding: options.encoding.clone(),
         dialect: None,

@@ -69,6 +69,9 @@ pub struct Told {
     pub escape: Option<u8>,
     /// The spelling of NULL.
     pub null: Option<String>,
+    /// Its other spellings, where there are several. Jobs are known by a digest of this, which those without any must keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_null: Vec<String>,
     /// There is a header, or there is none.
     pub header: Option<bool>,
     /// The encoding.

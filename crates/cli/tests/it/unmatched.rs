@@ -133,3 +133,22 @@ fn a_record_that_the_table_refuses_is_told_with_what_can_be_done() {
         assert!(refused.contains("hint: ") && refused.contains(hint), "{refused}");
     }
 }
+
+#[test]
+fn null_has_as_many_spellings_as_were_told() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, qty int, note text)");
+    let source = files.put("a.csv", b"id,qty,note\n1,NA,x\n2,-,-\n3,,NA\n4,5,\"\"\n");
+    let command = load(&database).args(["--table", "t", "--null", "NA", "--null", "-", "--null", ""]);
+    command.arg(&source).run(PATIENCE).expect_code(0);
+    let counts = "SELECT count(id) || ' ' || count(qty) || ' ' || count(note) FROM t";
+    assert_eq!(database.value(counts), "4 1 2");
+    let file = files.put("job.toml", b"null = [\"NA\", \"-\", \"\"]\n");
+    let command = load(&database).args(["--table", "t", "--known", "load", "--job"]).arg(&file);
+    command.arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value(counts), "8 2 4");
+    let refused = load(&database).args(["--table", "t", "--format", "csv", "--null", "NA", "--null", "-"]);
+    let refused = refused.arg(&source).run(PATIENCE).expect_code(2).stderr;
+    assert!(refused.contains("COPY knows one spelling of NULL"), "{refused}");
+}

@@ -325,7 +325,11 @@ pub(super) fn given(told: &Told, columns: Option<&[String]>) -> Given {
             b'\\' => Escape::Backslash,
             _ => Escape::Doubled,
         }),
-        nulls: told.null.clone().map(|null| vec![null]),
+        nulls: told
+            .null
+            .iter()
+            .next()
+            .map(|null| std::iter::once(null).chain(&told.also_null).cloned().collect()),
         dialect: told.dialect.clone(),
         header: told.header,
         encoding: told.encoding.clone(),
