@@ -30,6 +30,8 @@ pub enum Fault {
     Stall,
     /// Every byte arrives this much later, in each direction; throughput is not limited.
     Delay(Duration),
+    /// Of what the server sends, each read of at most 64 kB is followed by a pause of this length.
+    Trickle(Duration),
     /// The connection that carries the n-th byte to the server (counted over all connections, from now on and
     /// after each cut) is cut right after it.
     CutAfterBytes(u64),
@@ -322,6 +324,10 @@ impl Shared {
 
     fn delay(&self) -> Duration {
         if let Fault::Delay(delay) = self.fault() { delay } else { Duration::ZERO }
+    }
+
+    fn pause(&self) -> Duration {
+        if let Fault::Trickle(pause) = self.fault() { pause } else { Duration::ZERO }
     }
 }
 

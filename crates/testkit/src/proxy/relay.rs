@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// Packets between a reader and its writer: bounds what one connection holds to about 16 MiB.
 const PACKETS_MAX: usize = 256;
@@ -147,6 +147,7 @@ async fn read_server(
         if kept < count {
             break;
         }
+        sleep(shared.pause()).await;
     }
     send(shared, &queue, &[]).await;
 }

@@ -6,6 +6,9 @@ use howdah_testkit::{MAJORS, Server, ServerOptions, side_by_side};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// A constraint of it holds a check up while somebody holds this lock: no snapshot hides that.
+const HELD: &str = "pg_try_advisory_xact_lock_shared(4711) IS FALSE";
+
 /// A table whose constraint holds a check up for as long as there is a row in `gate`. No statistics change but by what is tested.
 const GATED: &str = "CREATE TABLE gate (a int); INSERT INTO gate VALUES (1); \
     CREATE FUNCTION waits(bigint) RETURNS bool LANGUAGE plpgsql AS \
@@ -25,10 +28,7 @@ const LOCKS: &str = "SELECT DISTINCT l.mode FROM pg_locks l JOIN pg_class c ON c
 fn nobody_who_writes_waits_for_a_check() {
     side_by_side(MAJORS, |major| {
         let (database, files) = (Server::shared(major).database(), Files::new());
-        // The function looks the gate up in a way that no snapshot hides.
-        database.sql(
-            &GATED.replace("EXISTS (SELECT FROM gate)", "pg_try_advisory_xact_lock_shared(4711) IS FALSE"),
-        );
+        database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", HELD));
         let source = files.put("a.csv", &csv(3, 1, 3000));
         let mut modes = BTreeSet::new();
         std::thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn nobody_who_writes_waits_for_a_check() {
             modes.extend(database.rows(LOCKS).into_iter().map(|row| row[0].clone().unwrap()));
             // The key of a record of the file, too.
             database.sql(
-                "SET lock_timeout = '1s'; INSERT INTO t VALUES (1, 1, 1, 'a'); UPDATE t SET note = 'b' WHERE id = 1; \
+                "SET lock_timeout = '30s'; INSERT INTO t VALUES (1, 1, 1, 'a'); UPDATE t SET note = 'b' WHERE id = 1; \
                  BEGIN; LOCK TABLE t IN ROW EXCLUSIVE MODE; DELETE FROM t WHERE id = 1; COMMIT; \
                  BEGIN; LOCK TABLE t IN EXCLUSIVE MODE; COMMIT",
             );
@@ -94,16 +94,19 @@ fn a_check_waits_for_nobody_who_writes() {
 fn no_row_of_a_check_is_published_but_those_of_the_ledger_which_it_says() {
     side_by_side(MAJORS, |major| {
         let (database, files) = (Server::shared(major).database(), Files::new());
-        database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
+        database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", HELD));
         database.sql("CREATE PUBLICATION everything FOR ALL TABLES");
         let source = files.put("a.csv", &csv(6, 1, 100));
         let told = check(&database, &[&source]).run(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("warning: the publication everything is of all tables"), "{told}");
+        let holder = database.connect();
+        holder.sql("SELECT pg_advisory_lock(4711)");
         let mut running = check(&database, &[&source]).spawn();
         assert!(database.wait_for(ASKS, 1, || running.is_running()), "{}", running.stderr_so_far());
         let published = "SELECT count(*) FROM pg_publication_tables WHERE tablename LIKE 'check%'";
         let made = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'check%'";
         assert_eq!((database.value(published), database.value(made)), ("0".to_owned(), "1".to_owned()));
+        drop(holder);
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(!told.contains("publication"), "{told}");
     });
@@ -114,8 +117,11 @@ fn no_row_of_a_check_is_published_but_those_of_the_ledger_which_it_says() {
 fn a_check_whose_server_crashes_does_not_call_rows_good_that_are_gone() {
     let server = Server::private(15, &ServerOptions { fsync: true, ..ServerOptions::default() });
     let (database, files) = (server.database(), Files::new());
-    database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(2) IS NULL"));
+    database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", HELD));
     let source = files.put("a.csv", &csv(7, 1, 3000));
+    // Its session ends with the server.
+    let holder = database.connect();
+    holder.sql("SELECT pg_advisory_lock(4711)");
     let mut running = check(&database, &[&source]).spawn();
     assert!(database.wait_for(ASKS, 1, || running.is_running()), "{}", running.stderr_so_far());
     server.crash_and_restart();
