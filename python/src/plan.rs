@@ -19,7 +19,7 @@ use pyo3::types::PyDict;
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
         chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, indexes='auto', triggers='keep', sequences='advance', after=None, mode='append', key=None, delete_missing=False, \
-        keep='error', atomic=False, freeze=False, lock_timeout=None, on_error='stop', max_errors=None, nul='reject', ledger='howdah', job_id=None, force=False, known=None, if_done='fail', retry_for=None, \
+        keep='error', atomic=False, freeze=False, lock_timeout=None, on_error='stop', max_errors=None, nul='reject', reject_file=None, rejects=None, ledger='howdah', job_id=None, force=False, known=None, if_done='fail', retry_for=None, \
         tune=None, max_replica_lag=None, reserve_connections=3, pause_for=None, max_decompressed=None, verify=None)"
 )]
 pub(crate) fn plan<'py>(

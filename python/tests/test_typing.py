@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import howdah
 
 HERE = Path(__file__).parent
 
@@ -40,3 +44,12 @@ def test_wrong_calls_do_not_type_check(tmp_path: Path) -> None:
 def test_the_stubs_agree_with_the_extension_module() -> None:
     told = mypy("mypy.stubtest", "howdah", "--allowlist", HERE / "stubtest_allowlist.txt")
     assert told.startswith("Success"), told
+
+
+def test_every_argument_that_is_taken_is_in_the_signatures() -> None:
+    """The stubs are compared with the signatures that editors show; these with what is taken in Rust."""
+    options = (HERE.parent / "src" / "options.rs").read_text()
+    taken = set(re.findall(r'(?:take|take_given|number)(?:::<.*?>)?\(\s*"(\w+)"', options))
+    load, plan = (set(inspect.signature(verb).parameters) for verb in (howdah.load, howdah.plan))
+    assert load - {"sources", "table", "on_event"} == taken
+    assert load - {"on_event"} == plan
