@@ -59,23 +59,36 @@ struct Pieces {
 }
 
 enum Supply {
-    Ranges { file: Arc<range::RangedFile>, next: u64 },
-    Stream(u32, Opened),
+    /// Nothing is made ready for it before a thread comes to it: a job may have a hundred thousand.
+    File(u32, Opened),
+    Ranges {
+        file: Arc<range::RangedFile>,
+        next: u64,
+    },
 }
 
 impl Pieces {
     /// The next piece that is still wanted: behind a bad chunk nothing of a file is.
-    fn next(&self, halt: &Halt) -> Option<Piece> {
+    ///
+    /// # Errors
+    /// `Internal` or `Usage` when the dialect of the next file cannot be split.
+    fn next(&self, run: &Run) -> Result<Option<Piece>> {
+        let halt = &run.halt;
         let mut supplies = self.supplies.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match supplies.pop_front()? {
-                Supply::Stream(file_no, _) if !halt.wants(file_no, 0) => {}
+            let Some(supply) = supplies.pop_front() else { return Ok(None) };
+            match supply {
+                Supply::File(file_no, _) if !halt.wants(file_no, 0) => {}
                 Supply::Ranges { file, next } if !halt.wants(file.file_no(), next) => {}
-                Supply::Stream(file_no, opened) => return Some(Piece::Stream(file_no, opened)),
+                Supply::File(file_no, opened) if run.plan.files[file_no as usize].ranged => {
+                    let file = Arc::new(range::RangedFile::new(run, file_no, opened)?);
+                    supplies.push_front(Supply::Ranges { next: file.first_range(), file });
+                }
+                Supply::File(file_no, opened) => return Ok(Some(Piece::Stream(file_no, opened))),
                 Supply::Ranges { file, next } if next < file.ranges() => {
                     let at = supplies.len().min(self.by_turns - 1);
                     supplies.insert(at, Supply::Ranges { file: Arc::clone(&file), next: next + 1 });
-                    return Some(Piece::Range(file, next));
+                    return Ok(Some(Piece::Range(file, next)));
                 }
                 Supply::Ranges { .. } => {}
             }
@@ -97,7 +110,7 @@ struct Feeder {
 /// Starts the threads for files with these numbers. They end when all pieces are done, nothing is wanted any more, or the queue is closed.
 ///
 /// # Errors
-/// `Internal` or `Usage` when a file's dialect cannot be split; `Local` when no thread can be had.
+/// `Local` when no thread can be had.
 pub(crate) fn start(
     run: &Arc<Run>,
     opened: impl Iterator<Item = (usize, Opened)>,
@@ -113,12 +126,7 @@ pub(crate) fn start(
             run.tell_if_done(file_no);
             continue;
         }
-        supplies.push_back(if file.ranged {
-            let file = Arc::new(range::RangedFile::new(run, file_no, opened)?);
-            Supply::Ranges { next: file.first_range(), file }
-        } else {
-            Supply::Stream(file_no, opened)
-        });
+        supplies.push_back(Supply::File(file_no, opened));
     }
     let mut feeders = feeders(run);
     let mut by_turns = 1;
@@ -239,7 +247,11 @@ impl Feeder {
         loop {
             // The buffer comes before the piece: whoever has an earlier piece has its buffer already.
             let Ok(buffers) = self.take_buffers() else { return };
-            let Some(piece) = self.pieces.next(&self.run.halt) else { return };
+            let piece = match self.pieces.next(&self.run) {
+                Ok(Some(piece)) => piece,
+                Ok(None) => return,
+                Err(error) => return self.run.halt.fail_all(error),
+            };
             let (file_no, done) = match piece {
                 Piece::Range(file, no) => (file.file_no(), file.feed(self, no, buffers)),
                 Piece::Stream(file_no, opened) => (file_no, stream::feed(self, file_no, opened, buffers)),

@@ -127,3 +127,34 @@ fn a_pipe_that_nobody_writes_to_is_said_to_be_waited_for() {
     running.wait(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), "2");
 }
+
+/// What splits and checks a file of a wide table is large: it is made when a thread comes to the file.
+#[test]
+fn a_load_holds_little_of_each_file_that_waits() {
+    const COLUMNS: usize = 400;
+    let columns = |each: &str| vec![each; COLUMNS].join(",");
+    let row = columns("1") + "\n";
+    let files = Files::new();
+    let folder = |count: usize| {
+        let folder = files.path().join(count.to_string());
+        std::fs::create_dir(&folder).unwrap();
+        for no in 0..count {
+            std::fs::write(folder.join(format!("{no}.csv")), &row).unwrap();
+        }
+        folder
+    };
+    let load = |count: usize| {
+        let database = Server::shared(15).database();
+        let named: Vec<String> = (0..COLUMNS).map(|no| format!("c{no} int")).collect();
+        database.sql(&format!("CREATE TABLE t ({})", named.join(", ")));
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+        let load = load.args(["--on-error", "skip", "--encode", "binary", "--quiet"]);
+        let (finished, peak_bytes) = run_and_watch(&load.arg(folder(count)));
+        finished.expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM t"), count.to_string());
+        peak_bytes
+    };
+    let (some, many) = (load(100), load(1_000));
+    let a_file = many.saturating_sub(some) / 900;
+    assert!(a_file < 48 << 10, "{a_file} bytes a file: {some} for 100, {many} for 1000");
+}
