@@ -73,7 +73,7 @@ def check(
         delimiter: What stands between fields.
         quote: One byte around fields.
         escape: One byte before a quote that is data.
-        null: The spelling of NULL, or several of them without a format.
+        null: The spelling of NULL; without a format also several.
         header: Whether the first record names the columns.
         encoding: The files' encoding.
         force_null: Columns in which a quoted NULL spelling is NULL too.

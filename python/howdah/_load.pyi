@@ -99,7 +99,7 @@ def load(
         delimiter: Between fields. With a format: one byte; comma for csv, tab for text.
         quote: One byte around fields, or `"none"`; csv only. With a format: `"`.
         escape: One byte before a quote that is data; csv only. With a format: the quote.
-        null: The spelling of NULL, or several of them without a format. With a format: nothing unquoted for csv, `\\N` for text.
+        null: The spelling of NULL; without a format also several. With one: nothing unquoted for csv, `\\N` for text.
         header: Whether the first record names the columns; `"match"` demands that it equals them.
         encoding: The files' encoding by its PostgreSQL name. With a format: `PGCLIENTENCODING` or UTF8.
         force_null: Columns in which a quoted NULL spelling is NULL too, or `"*"`; csv only.

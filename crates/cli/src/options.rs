@@ -141,7 +141,7 @@ pub struct FormatOptions {
     /// One byte before a quote that is data, without --format a backslash or the quote; csv only [with --format: the quote]
     #[arg(long, value_name = "BYTE")]
     pub escape: Option<String>,
-    /// The spelling of NULL, of several one each time; without --format only [with --format: nothing unquoted for csv, \N for
+    /// The spelling of NULL; without --format also several, one each time [with --format: nothing unquoted for csv, \N for
     /// text]
     #[arg(long, value_name = "TEXT")]
     pub null: Option<Vec<String>>,
