@@ -144,7 +144,8 @@ impl Widener {
         Ok(())
     }
 
-    /// A column that would have to be wider for these values.
+    /// A column that would have to be wider for these values. Where bad records do not end the load (`skips`), only one for which the server
+    /// would store other values than these: what it refuses is left out with its record.
     ///
     /// # Errors
     /// Those of the session.
@@ -153,16 +154,27 @@ impl Widener {
         asker: &Asker<'_>,
         relation: &Relation,
         seen: (Watches, Values<'_>),
-        patience: Duration,
+        (patience, skips): (Duration, bool),
     ) -> Result<Option<Misfit>> {
         let Some(table) = self.tables.get(relation) else { return Ok(None) };
         let mut open = table.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let wider = changes(asker, relation, &mut open, seen, patience)?.into_iter().next();
+        let wider = changes(asker, relation, &mut open, seen, patience)?;
+        let is_left_out = |wider: &Wider| {
+            skips
+                && takes_only_its_values(&wider.from)
+                && open.get(&wider.name).is_some_and(|column| !column.made)
+        };
+        let wider = wider.into_iter().find(|wider| !is_left_out(wider));
         Ok(wider.and_then(|Wider { name, type_name: wanted, .. }| {
             let has = open.get(&name)?.type_name.clone();
             Some(Misfit { name, has, wanted })
         }))
     }
+}
+
+/// What a value of the type is not the server refuses: it rounds and cuts nothing to make it one.
+fn takes_only_its_values(type_name: &str) -> bool {
+    matches!(short(type_name), "smallint" | "integer" | "bigint" | "boolean" | "uuid")
 }
 
 /// A column that does not hold some value, its type, and one that would.

@@ -152,3 +152,28 @@ fn null_has_as_many_spellings_as_were_told() {
     let refused = refused.arg(&source).run(PATIENCE).expect_code(2).stderr;
     assert!(refused.contains("COPY knows one spelling of NULL"), "{refused}");
 }
+
+#[test]
+fn values_that_a_column_does_not_get_wider_for_are_left_out_where_bad_records_are() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, qty int); CREATE TABLE sums (id int, qty numeric(7,2))");
+    let row = |no: u32| match no {
+        36_001 => format!("{no},2024-01-01\n"),
+        _ if (50_000..50_700).contains(&no) => format!("{no},{no}.125\n"),
+        _ => format!("{no},{no}\n"),
+    };
+    let rows: String = std::iter::once("id,qty\n".to_owned()).chain((0..60_000).map(row)).collect();
+    let widened =
+        load(&database).args(["--evolve", "widen", "--atomic", "--chunk-size", "64kB", "-"]).stdin(rows);
+    let stopped = widened.clone().args(["--table", "t"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(stopped.contains("record 36002") && stopped.contains("a value needs text"), "{stopped}");
+    let skips = widened.args(["--on-error", "skip", "--table"]);
+    skips.clone().args(["t", "--force"]).run(PATIENCE).expect_code(3);
+    assert_eq!(database.value("SELECT count(*) || ' ' || sum(qty - id) FROM t"), "59299 0");
+    let kept = "SELECT string_agg(DISTINCT sqlstate, ' ') || ' ' || count(*) FROM howdah.reject";
+    assert_eq!(database.value(kept), "22P02 701");
+    // What stands in such a column beside these the server might round.
+    let stopped = skips.args(["sums"]).run(PATIENCE).expect_code(1).stderr;
+    assert!(stopped.contains("a value needs text, and the column is numeric(7,2)"), "{stopped}");
+}

@@ -10,6 +10,7 @@ use super::{Asker, Failure, Feeder};
 use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
 use crate::plan::field_targets;
+use crate::rejects;
 use crate::values;
 use crate::widen::Misfit;
 use bytes::Bytes;
@@ -331,7 +332,7 @@ impl Emitter {
             let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
             return run.widener.settle(&asker, relation, (watches, &tell), waits);
         }
-        match run.widener.misfit(&asker, relation, (watches, &tell), patience)? {
+        match run.widener.misfit(&asker, relation, (watches, &tell), (patience, rejects::skips(run)))? {
             Some(misfit) => Err(self.first_misfit(feeder, (origin, fields), records, (good, misfit))?),
             None => Ok(()),
         }
@@ -361,7 +362,8 @@ impl Emitter {
             let Some(mut watches) = run.widener.watches(relation, fields) else { return Ok(None) };
             let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.start..end], each);
             tell(&mut |no, value| watches.observe(no, value));
-            run.widener.misfit(&self.asker(feeder, origin), relation, (watches, &tell), patience)
+            let how = (patience, rejects::skips(run));
+            run.widener.misfit(&self.asker(feeder, origin), relation, (watches, &tell), how)
         };
         let ranges: Vec<(u64, Range<usize>)> = (0..)
             .zip(self.rules.ranges(records))
