@@ -45,11 +45,14 @@ pub(super) enum Grants {
 const SHARED_TABLES: [&str; 9] =
     ["migration", "job", "file", "chunk", "chunk_part", "step", "undo", "tuned", "unlogged_mark"];
 
+/// The tables that every load writes.
+const CHUNK_TABLES: [&str; 3] = ["job", "file", "chunk"];
+
 /// The columns of `reject` without that of the records, which hold values of rows.
 const SHARED_COLUMNS: &str = "number, job_id, file_no, chunk_no, record, start_byte, as_in_file, column_name, sqlstate, message, \
     rejected_at, loaded_by";
 
-/// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables of the ledger be used in the ways `$3`; for which role.
+/// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables `$4` be used in the ways `$3`; for which role.
 /// Of `reject`, records need not be readable.
 /// Tables of other names may be anybody's; those that not every load writes came with later versions, and rights on them may have to.
 const RIGHTS_SQL: &str = "\
@@ -57,8 +60,7 @@ const RIGHTS_SQL: &str = "\
            AND (NOT $2 OR pg_catalog.has_schema_privilege(n.oid, 'CREATE')) \
            AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c CROSS JOIN pg_catalog.unnest($3) AS way \
                            WHERE c.relnamespace = n.oid AND c.relkind = 'r' \
-                             AND (c.relname IN ('job', 'file', 'chunk') \
-                                  OR $2 AND c.relname IN ('chunk_part', 'reject', 'step', 'undo', 'tuned')) \
+                             AND c.relname = ANY ($4) \
                              AND NOT CASE WHEN c.relname = 'reject' AND way = 'SELECT' \
                                           THEN pg_catalog.has_column_privilege(c.oid, 'job_id', way) \
                                           ELSE pg_catalog.has_table_privilege(c.oid, way) END), \
@@ -163,13 +165,39 @@ impl Ledger {
     /// # Errors
     /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
     pub async fn check_rights(&self, session: &Session, makes_tables: bool) -> Result<()> {
-        let (on_schema, on_tables): (&str, &[&str]) = match makes_tables {
-            false => ("USAGE", &["SELECT", "INSERT", "UPDATE"]),
-            true => ("USAGE, CREATE", &["SELECT", "INSERT", "UPDATE", "DELETE"]),
-        };
+        match makes_tables {
+            false => {
+                self.expect_rights(session, (&CHUNK_TABLES, &["SELECT", "INSERT", "UPDATE"], false)).await
+            }
+            true => {
+                let tables = [&CHUNK_TABLES[..], &["chunk_part", "reject", "step", "undo", "tuned"]].concat();
+                let ways = ["SELECT", "INSERT", "UPDATE", "DELETE"];
+                self.expect_rights(session, (&tables, &ways, true)).await
+            }
+        }
+    }
+
+    /// Refuses when the role may not write the journal and read it: what it drops it could not put back at the end.
+    ///
+    /// # Errors
+    /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
+    pub(crate) async fn expect_journal(&self, session: &Session) -> Result<()> {
+        self.expect_rights(session, (&["undo"], &["SELECT", "INSERT", "UPDATE"], false)).await
+    }
+
+    async fn expect_rights(
+        &self,
+        session: &Session,
+        (tables, on_tables, makes_tables): (&[&str], &[&str], bool),
+    ) -> Result<()> {
+        let on_schema = if makes_tables { "USAGE, CREATE" } else { "USAGE" };
         let fail = |error: tokio_postgres::Error| session_error(&error, "asking for the role's rights");
-        let asked: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&self.schema, Type::TEXT), (&makes_tables, Type::BOOL), (&on_tables, Type::TEXT_ARRAY)];
+        let asked: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&self.schema, Type::TEXT),
+            (&makes_tables, Type::BOOL),
+            (&on_tables, Type::TEXT_ARRAY),
+            (&tables, Type::TEXT_ARRAY),
+        ];
         let row = session.client().query_typed_one(RIGHTS_SQL, &asked).await.map_err(fail)?;
         if row.get(0) {
             return Ok(());

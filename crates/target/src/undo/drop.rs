@@ -112,6 +112,7 @@ pub async fn drop_chosen(
             statements.push(set);
             changes.push(undo);
         }
+        ledger.expect_journal(session).await?;
         for change in &changes {
             ledger.note_change(session, job_id, change).await?;
         }

@@ -229,6 +229,9 @@ pub async fn disable(
     let disabled = async {
         run(session, relation, &begin).await?;
         let Triggers { fired, .. } = found(&read(session, relation).await?, false, session.server_version());
+        if !fired.is_empty() {
+            ledger.expect_journal(session).await?;
+        }
         for trigger in &fired {
             ledger.note_change(session, job_id, &trigger.undo()).await?;
             run(session, relation, &trigger.disable_sql()).await?;

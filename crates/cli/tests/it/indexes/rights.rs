@@ -59,6 +59,33 @@ fn what_could_not_be_made_again_is_not_dropped() {
     assert_eq!(schema(&database), before);
 }
 
+/// What is dropped is read from the journal when it is to come back.
+#[test]
+fn nothing_is_dropped_by_a_role_that_may_not_read_the_journal() {
+    let (database, _files, source) = prepared(15, PLAIN_SCHEMA);
+    load(&database, &source).args(["--job-id", "first"]).run(PATIENCE).expect_code(0);
+    let role = format!("blind_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; TRUNCATE t; ALTER TABLE t OWNER TO {role}; GRANT ALL ON SCHEMA public TO {role}; \
+         GRANT USAGE ON SCHEMA howdah TO {role}; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA howdah TO {role}; \
+         REVOKE SELECT ON howdah.undo FROM {role}"
+    ));
+    let before = schema(&database);
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let load = load.args(["--indexes", "rebuild", "--job-id", "second", "--known", "load"]);
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("may not use the ledger in schema \"howdah\" as this needs"), "{refused}");
+    let grant = refused.split_once("its owner can run ").and_then(|(_, rest)| rest.split_once("; or name"));
+    let (grant, _) = grant.unwrap_or_else(|| panic!("{refused}"));
+    assert_eq!(schema(&database), before);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    database.sql(grant);
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("dropped from public.t"), "{told}");
+    assert_eq!(schema(&database), before);
+}
+
 #[test]
 fn a_key_that_others_depend_on_is_kept() {
     let sql = format!("{PLAIN_SCHEMA}; CREATE VIEW v AS SELECT id, note FROM t GROUP BY id");
