@@ -118,10 +118,10 @@ impl Settings {
 /// looked for in these `site-packages` first.
 ///
 /// # Errors
-/// Those of [`Connection::resolve_for`].
+/// Those of [`Connection::resolve`].
 pub async fn connection(to: Option<String>, site_packages: &[PathBuf], absent: Absent) -> Result<Connection> {
     let site_packages = site_packages.to_vec();
-    let resolving = move || Connection::resolve_for(to.as_deref(), &site_packages, absent);
+    let resolving = move || Connection::resolve(to.as_deref(), &site_packages, absent);
     tokio::task::spawn_blocking(resolving).await.map_err(|error| {
         Error::new(ErrorKind::Internal, format!("resolving the connection failed: {error}"))
     })?

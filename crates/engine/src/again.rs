@@ -160,11 +160,14 @@ fn in_shell(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Absent;
     use howdah_model::ErrorKind;
 
     #[test]
     fn a_command_names_server_and_ledger_and_is_quoted_for_a_shell() {
-        let connection = Connection::resolve(Some("postgresql://u:secret@db/prod?sslmode=require")).unwrap();
+        let connection =
+            Connection::resolve(Some("postgresql://u:secret@db/prod?sslmode=require"), &[], Absent::Made)
+                .unwrap();
         let to = "--to 'dbname=prod host=db sslmode=require user=u'";
         let told = command(&connection, "restore", "night load", "books");
         assert_eq!(told, format!("howdah restore 'night load' {to} --ledger books"));

@@ -25,8 +25,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A session that waits for its next use any longer may have been ended meanwhile, and is not used again.
 const SPARE_FOR: Duration = Duration::from_secs(1);
 
-/// Of our own server processes so many are remembered: more than are ever at work at once.
-const OPENED_MAX: usize = 1024;
+/// Of our own server processes so many are remembered, the last ones: at most 1,024 sessions that load (`--jobs`) and some that look
+/// out are at work at once, and what was opened in the place of others must not push the oldest of these out: a forgotten one looks
+/// like a killed run's, which is ended. 4,096 are some 64 kB, sent with each look at the server.
+const OPENED_MAX: usize = 4096;
 
 /// A session that nobody uses, and since when.
 type Waiting = (Session, Instant);
@@ -87,29 +89,15 @@ pub enum Absent {
 }
 
 impl Connection {
-    /// `to` is a URL or conninfo string; libpq's environment and files complete it. When nothing names a
-    /// server at all, the embedded one is started and used. Blocks while it starts.
+    /// `to` is a URL or conninfo string; libpq's environment and files complete it. When nothing names a server at all, the embedded
+    /// one is started and used; `absent` says what becomes of one that has never been made. Its programs are looked for in these
+    /// `site-packages` folders first: code that runs inside Python knows them, and cannot tell them from its executable. Blocks
+    /// while it starts.
     ///
     /// # Errors
-    /// `Usage` for a string that libpq would not take, `Local` when the embedded server cannot be started.
-    pub fn resolve(to: Option<&str>) -> Result<Connection> {
-        Connection::resolve_with(to, &[])
-    }
-
-    /// Like [`Connection::resolve`], looking for the embedded server's programs in these `site-packages`
-    /// folders first: code that runs inside Python knows them, and cannot tell them from its executable.
-    ///
-    /// # Errors
-    /// As for [`Connection::resolve`].
-    pub fn resolve_with(to: Option<&str>, site_packages: &[PathBuf]) -> Result<Connection> {
-        Connection::resolve_for(to, site_packages, Absent::Made)
-    }
-
-    /// Like [`Connection::resolve_with`]; `absent` says what becomes of an embedded server that has never been made.
-    ///
-    /// # Errors
-    /// As for [`Connection::resolve`]; `Usage` where nothing names a server and there is no embedded one, nor is to be.
-    pub fn resolve_for(to: Option<&str>, site_packages: &[PathBuf], absent: Absent) -> Result<Connection> {
+    /// `Usage` for a string that libpq would not take, and where nothing names a server and there is no embedded one, nor is to
+    /// be; `Local` when the embedded server cannot be started.
+    pub fn resolve(to: Option<&str>, site_packages: &[PathBuf], absent: Absent) -> Result<Connection> {
         match Conninfo::resolve(to)? {
             Some(conninfo) => Ok(Connection::new(conninfo, None)),
             None if absent == Absent::Refused && !Embedded::is_made()? => {
@@ -499,7 +487,7 @@ mod tests {
     use std::task::Poll;
 
     fn connection(database: &Database) -> Connection {
-        Connection::resolve(Some(&database.conninfo())).unwrap()
+        Connection::resolve(Some(&database.conninfo()), &[], Absent::Made).unwrap()
     }
 
     /// The result of the work, unless it is still not done when it has been polled so often.
@@ -570,7 +558,7 @@ mod tests {
         let role = database.name();
         database.sql(&format!("CREATE ROLE \"{role}\" LOGIN"));
         let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
-        let connection = Connection::resolve(Some(&to)).unwrap();
+        let connection = Connection::resolve(Some(&to), &[], Absent::Made).unwrap();
         connection.open_ahead(1);
         let session = connection.open().await.unwrap();
         assert_eq!(connection.opened(), [session.backend()]);
@@ -609,7 +597,7 @@ mod tests {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
         let to = format!("host=127.0.0.1 port={port} user=x dbname=x sslmode=disable connect_timeout=2");
-        let connection = Connection::resolve(Some(&to)).unwrap();
+        let connection = Connection::resolve(Some(&to), &[], Absent::Made).unwrap();
         connection.open_ahead(1);
         connection.open().await.unwrap_err();
         silent.set_nonblocking(true).unwrap();
@@ -640,7 +628,7 @@ mod tests {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = silent.local_addr().unwrap().port();
         let to = format!("host=127.0.0.1 port={port} user=x dbname=x sslmode=disable password=secret");
-        let connection = Connection::resolve(Some(&to)).unwrap();
+        let connection = Connection::resolve(Some(&to), &[], Absent::Made).unwrap();
         let error = connection.open_within(Duration::from_millis(50)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionLost);
         assert!(!error.message().contains("secret"), "{error}");

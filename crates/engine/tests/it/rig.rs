@@ -4,7 +4,7 @@ use howdah_engine::load::Outcome;
 use howdah_engine::model::{
     Error, ErrorKind, Format, IndexesChoice, Job, Jobs, LedgerChoice, Plan, Silent, SourceSpec, Summary,
 };
-use howdah_engine::{Connection, Context, Sources, Stop};
+use howdah_engine::{Absent, Connection, Context, Sources, Stop};
 use howdah_testkit::{Database, Server};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct Loader {
 impl Loader {
     pub(crate) fn new(database: &Database) -> Loader {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let connection = Connection::resolve(Some(&database.socket_conninfo())).unwrap();
+        let connection = Connection::resolve(Some(&database.socket_conninfo()), &[], Absent::Made).unwrap();
         let context = Context {
             sources: Sources::new().unwrap(),
             connection,

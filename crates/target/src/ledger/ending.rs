@@ -1,8 +1,8 @@
 //! The end of a job, noted only where the ledger still holds all that the load was told of: a server may lose commits that it
 //! has acknowledged, in a failover to a standby that was behind, say.
 
-use super::Ledger;
-use super::job::{JobStatus, unsigned};
+use super::job::unsigned;
+use super::{JobStatus, Ledger};
 use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::quote_literal;
