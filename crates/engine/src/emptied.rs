@@ -5,7 +5,7 @@ use crate::arrival::on_session;
 use crate::load::file_nos;
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan};
-use howdah_target::ledger::{Ledger, Stored, Volatile};
+use howdah_target::ledger::{Ledger, StoredRows, Volatile};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::truncate;
@@ -71,13 +71,13 @@ pub(crate) fn in_part(job_id: &str) -> Error {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Gone {
     pub(crate) relation: Relation,
-    stored: Stored,
+    stored: StoredRows,
 }
 
 impl Gone {
     /// Why the job does not go on as if its rows were there.
     pub(crate) fn error(&self, job_id: &str) -> Error {
-        let Gone { relation, stored: Stored { rows, emptied_by, goes_on, is_deleted } } = self;
+        let Gone { relation, stored: StoredRows { rows, emptied_by, goes_on, is_deleted } } = self;
         let message = match emptied_by {
             Some(other) if *is_deleted => format!(
                 "job {other} has deleted rows of {relation} (--delete-missing) since job {job_id}, which did not end, has stored {rows} \

@@ -51,7 +51,7 @@ impl Sum {
 
 /// What a table holds.
 #[derive(Debug, Default)]
-pub struct Stored {
+pub struct TableSums {
     /// Of each chunk of the job, by file and chunk number.
     pub chunks: HashMap<(u32, u64), Sum>,
     /// Rows that the job has not stored.
@@ -80,7 +80,7 @@ pub async fn stored(
     relation: &Relation,
     (columns, all): (&[String], bool),
     sessions: u32,
-) -> Result<Stored> {
+) -> Result<TableSums> {
     let fail = |error: tokio_postgres::Error| session_error(&error, DOING);
     // The session's own process scans too.
     let helpers = sessions.saturating_sub(1);
@@ -100,7 +100,7 @@ pub async fn stored(
     );
     let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await.map_err(fail)?;
     session.client().batch_execute("COMMIT").await.map_err(fail)?;
-    let mut stored = Stored::default();
+    let mut stored = TableSums::default();
     for row in &rows {
         let sum = sum_of(row, 2);
         match (row.get::<_, Option<i32>>(0), row.get::<_, Option<i64>>(1)) {

@@ -155,7 +155,6 @@ fn null_has_as_many_spellings_as_were_told() {
 
 #[test]
 fn values_that_a_column_does_not_get_wider_for_are_left_out_where_bad_records_are() {
-    let files = Files::new();
     let database = Server::shared(15).database();
     database.sql("CREATE TABLE t (id int, qty int); CREATE TABLE sums (id int, qty numeric(7,2))");
     let row = |no: u32| match no {

@@ -75,7 +75,7 @@ impl Plain {
     /// Sends the data in pieces until all is sent, or nobody takes it.
     fn read(&self, handle: Handle, sender: &Sender<Result<Bytes>>) -> Result<()> {
         let stream = handle.block_on(self.object.stream(0))?;
-        let stored = Stored { stream, block: Bytes::new(), handle };
+        let stored = StreamBytes { stream, block: Bytes::new(), handle };
         let mut decoder = decompress::decoder(self.codec, stored)?;
         let skipped = io::copy(&mut decoder.by_ref().take(self.start_byte), &mut io::sink());
         skipped.map_err(decompress::error)?;
@@ -108,13 +108,13 @@ fn refusal(table: &TablePlan) -> Option<String> {
 }
 
 /// Stored bytes, as the decoders want them.
-struct Stored {
+struct StreamBytes {
     stream: BlockStream,
     block: Bytes,
     handle: Handle,
 }
 
-impl BufRead for Stored {
+impl BufRead for StreamBytes {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.block.is_empty()
             && let Some(block) = self.handle.block_on(self.stream.next()).map_err(io::Error::other)?
@@ -129,7 +129,7 @@ impl BufRead for Stored {
     }
 }
 
-impl Read for Stored {
+impl Read for StreamBytes {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.fill_buf()?.read(out)?;
         self.consume(count);

@@ -5,7 +5,7 @@
 
 use crate::Context;
 use crate::feed::{mending_shape, plain_utf8, recoding};
-use crate::locate::reread::Stored;
+use crate::locate::reread::StoredFrom;
 use crate::pipeline::Run;
 use crate::spot::Spot;
 use bytes::Bytes;
@@ -79,7 +79,7 @@ impl Files<'_> {
         let object = context.sources.open(&file.location, file.version.as_deref()).await?;
         // Behind the beginning only what goes untouched can be read.
         let from = if file.ranged { start } else { 0 };
-        let stored = Stored::new(context, object, from, self.within);
+        let stored = StoredFrom::new(context, object, from, self.within);
         let (file, recoding) = (file.clone(), recoding(&self.run.plan, file));
         let opening = tokio::task::spawn_blocking(move || {
             let plain = decompress::decoder(file.codec, BufReader::new(stored))?;

@@ -205,7 +205,7 @@ pub(super) async fn read_at(run: &Run, object: &Object, offset: u64, out: &mut [
 }
 
 /// The decoder's input.
-pub(super) struct Stored {
+pub(super) struct StoredBytes {
     from: From,
     block: Bytes,
     waited_ns: Arc<AtomicU64>,
@@ -218,9 +218,9 @@ enum From {
     End,
 }
 
-impl Stored {
+impl StoredBytes {
     /// Begins reading at the first stored byte. Must be read from a thread outside the runtime.
-    pub(super) fn new(run: &Arc<Run>, file_no: u32, opened: Opened, handle: &Handle) -> Stored {
+    pub(super) fn new(run: &Arc<Run>, file_no: u32, opened: Opened, handle: &Handle) -> StoredBytes {
         let read_here = opened.object.local() || !opened.object.rereadable();
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
         let mut blocks = Box::new(Blocks { run: Arc::clone(run), file_no, opened, offset: 0, patience });
@@ -239,7 +239,7 @@ impl Stored {
             });
             From::Ahead(receiver)
         };
-        Stored { from, block: Bytes::new(), waited_ns: Arc::default() }
+        StoredBytes { from, block: Bytes::new(), waited_ns: Arc::default() }
     }
 
     /// Time spent waiting for stored bytes, to be told from the time spent decoding.
@@ -265,7 +265,7 @@ fn died() -> Error {
     Error::new(ErrorKind::Internal, "the task that reads the source ahead ended before the end of the source")
 }
 
-impl BufRead for Stored {
+impl BufRead for StoredBytes {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.block.is_empty() {
             let start = Instant::now();
@@ -285,7 +285,7 @@ impl BufRead for Stored {
     }
 }
 
-impl Read for Stored {
+impl Read for StoredBytes {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let block = self.fill_buf()?;
         let count = block.len().min(out.len());
@@ -304,7 +304,7 @@ mod tests {
         blocks.into_iter().for_each(|block| ahead.blocking_send(block).unwrap());
         drop(ahead);
         let mut stored =
-            Stored { from: From::Ahead(receiver), block: Bytes::new(), waited_ns: Arc::default() };
+            StoredBytes { from: From::Ahead(receiver), block: Bytes::new(), waited_ns: Arc::default() };
         let mut out = Vec::new();
         let kinds = [(); 2].map(|()| {
             let error = stored.read_to_end(&mut out).err()?;

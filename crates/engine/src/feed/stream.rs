@@ -5,7 +5,7 @@ use super::emit::Emitter;
 use super::end_marker::{self, MARKER_BYTES};
 use super::mender::{Mender, table_end};
 use super::sight::{PIECE_BYTES, Sight};
-use super::stored::{Opened, Stored};
+use super::stored::{Opened, StoredBytes};
 use super::{Failure, Feeder, first_byte};
 use crate::budget::{Buffer, Buffers};
 use crate::done;
@@ -109,7 +109,7 @@ impl<'a> Splitter<'a> {
         let run = &feeder.run;
         let file = &run.plan.files[file_no as usize];
         let care = run.plan.tables[file.table_no as usize].care;
-        let stored = Stored::new(run, file_no, opened, &feeder.handle);
+        let stored = StoredBytes::new(run, file_no, opened, &feeder.handle);
         let waited_ns = stored.waited_ns();
         let decoder = plain_of(feeder, file_no, stored)?;
         let mut splitter = Splitter {
@@ -437,7 +437,7 @@ impl<'a> Splitter<'a> {
 
 /// The bytes to split: those of the file, decompressed and in an encoding that the server reads, or the COPY text
 /// that its records are rewritten to.
-fn plain_of(feeder: &Feeder, file_no: u32, stored: Stored) -> Result<Box<dyn Read + Send>> {
+fn plain_of(feeder: &Feeder, file_no: u32, stored: StoredBytes) -> Result<Box<dyn Read + Send>> {
     let run = &feeder.run;
     let file = &run.plan.files[file_no as usize];
     let table = &run.plan.tables[file.table_no as usize];

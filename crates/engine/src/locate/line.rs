@@ -3,7 +3,7 @@
 //! Enters a byte that a record begins at, leaves the line; nothing for a pipe, for a source that has become unreadable, and for what
 //! is too far behind the beginning of the file, from which it is read: the record's number and byte are told without it.
 
-use super::reread::Stored;
+use super::reread::StoredFrom;
 use crate::feed::{Recoding, plain_error, plain_utf8, recoding};
 use crate::pipeline::Run;
 use howdah_model::summary::LeftOut;
@@ -67,7 +67,7 @@ pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64], within: Dur
     let Ok(Ok(object)) = tokio::time::timeout(WITHIN, run.context.stop.guard(opening)).await else {
         return BTreeMap::new();
     };
-    let stored = Stored::new(&run.context, object, 0, within);
+    let stored = StoredFrom::new(&run.context, object, 0, within);
     let (file, recoding) = (file.clone(), recoding(&run.plan, file));
     let counting = tokio::task::spawn_blocking(move || {
         let mut found = BTreeMap::new();
@@ -81,7 +81,7 @@ pub(crate) async fn lines(run: &Run, file: &FilePlan, bytes: &[u64], within: Dur
 fn count(
     file: &FilePlan,
     recoding: Recoding,
-    stored: Stored,
+    stored: StoredFrom,
     wanted: &[u64],
     found: &mut BTreeMap<u64, u64>,
 ) -> Result<()> {

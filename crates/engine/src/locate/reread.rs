@@ -37,7 +37,7 @@ pub(crate) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, 
     let object = run.context.sources.open(&file.location, file.version.as_deref()).await.ok()?;
     // Behind the beginning only what goes untouched can be read.
     let from = if file.ranged { origin.start_byte } else { 0 };
-    let stored = Stored::new(&run.context, object, from, WITHIN);
+    let stored = StoredFrom::new(&run.context, object, from, WITHIN);
     let (file, recoding) = (file.clone(), recoding(&run.plan, file));
     let looking = tokio::task::spawn_blocking(move || wanted.find(&file, recoding, stored, from));
     looking.await.ok()?.ok()?
@@ -65,7 +65,7 @@ impl Wanted {
         self,
         file: &FilePlan,
         recoding: Recoding,
-        stored: Stored,
+        stored: StoredFrom,
         from: u64,
     ) -> Result<Option<(u64, u64)>> {
         let plain = decompress::decoder(file.codec, BufReader::new(stored))?;
@@ -83,7 +83,7 @@ impl Wanted {
 }
 
 /// The stored bytes of an object, from an offset on. To be read outside the runtime's threads.
-pub(crate) struct Stored {
+pub(crate) struct StoredFrom {
     context: Context,
     opened: Opened,
     offset: u64,
@@ -92,10 +92,10 @@ pub(crate) struct Stored {
     deadline: Instant,
 }
 
-impl Stored {
+impl StoredFrom {
     /// To be made within the runtime.
-    pub(crate) fn new(context: &Context, object: Object, from: u64, within: Duration) -> Stored {
-        Stored {
+    pub(crate) fn new(context: &Context, object: Object, from: u64, within: Duration) -> StoredFrom {
+        StoredFrom {
             context: context.clone(),
             opened: Opened::new(object),
             offset: from,
@@ -114,7 +114,7 @@ impl Stored {
     }
 }
 
-impl Read for Stored {
+impl Read for StoredFrom {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.block.is_empty() {
             if Instant::now() >= self.deadline {

@@ -33,7 +33,7 @@ const PARTS_SQL: &str = "\
 
 /// What a job has stored in a table, as the ledger says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredRows {
     /// Rows of its chunks, or of its parts.
     pub rows: u64,
     /// The job that has emptied the table since, or deleted rows of it.
@@ -56,20 +56,20 @@ impl Ledger {
         job_id: &str,
         relation: &Relation,
         (file_nos, by_steps): (&[i32], bool),
-    ) -> Result<Stored> {
+    ) -> Result<StoredRows> {
         let come = if by_steps { PARTS_SQL } else { CHUNKS_SQL };
         let sql = STORED_SQL.replace("@come@", come).replace("@schema@", &self.quoted);
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&job_id, Type::TEXT), (&target(relation), Type::TEXT), (&file_nos, Type::INT4_ARRAY)];
         match session.client().query_typed(&sql, &parameters).await {
-            Ok(rows) => Ok(rows.first().map_or_else(Stored::default, |row| Stored {
+            Ok(rows) => Ok(rows.first().map_or_else(StoredRows::default, |row| StoredRows {
                 rows: row.get::<_, i64>(0).unsigned_abs(),
                 emptied_by: row.get(1),
                 goes_on: row.get(2),
                 is_deleted: row.get(3),
             })),
             // An older ledger, which a plan reads as it is. Whoever may not read them is told before a row comes: its end needs them.
-            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(Stored::default()),
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(StoredRows::default()),
             Err(error) => Err(self.error(&error, "reading what the job has stored")),
         }
     }

@@ -1,7 +1,7 @@
 //! Jobs in the ledger: begun or reopened, and closed. A [`Plan`] enters; rows and receipts leave.
 //! A job whose chunk borders would differ from those already stored is refused.
 
-use super::{HOWDAH_VERSION, JobStatus, Ledger, kept_plan};
+use super::{HOWDAH_VERSION, Ledger, kept_plan};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Mode, Omitted, OnError, Plan, Receipt, Relation, Result, sqlstate};
