@@ -98,11 +98,11 @@ fn settings(
         builder = builder.with_access_key_id(id).with_secret_access_key(secret);
         builder = session.iter().fold(builder, AmazonS3Builder::with_token);
     }
-    if is_virtual_hosted(environment, profile)? {
+    let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
+        .iter()
+        .find_map(|key| builder.get_config_value(key));
+    if is_virtual_hosted(environment, profile, || may_be_hosted(endpoint.as_deref(), bucket))? {
         builder = builder.with_virtual_hosted_style_request(true);
-        let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
-            .iter()
-            .find_map(|key| builder.get_config_value(key));
         if let Some(endpoint) = endpoint {
             builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, hosted(&endpoint, bucket)?);
         }
@@ -110,14 +110,19 @@ fn settings(
     Ok(builder.with_bucket_name(bucket).with_retry(no_retries()))
 }
 
-/// `auto` means what it says: path style works everywhere.
-fn is_virtual_hosted(environment: &Environment, profile: &Profile) -> Result<bool> {
+/// A profile is for all buckets: as AWS's tools have it, one that no host can have is asked for by its path. `auto` means what it says:
+/// path style works everywhere.
+fn is_virtual_hosted(
+    environment: &Environment,
+    profile: &Profile,
+    may_be: impl Fn() -> bool,
+) -> Result<bool> {
     const VARIABLE: &str = "AWS_VIRTUAL_HOSTED_STYLE_REQUEST";
     if environment.get(VARIABLE).is_some() {
         return Ok(environment.is_on(VARIABLE));
     }
     match profile.setting("s3.addressing_style").unwrap_or("auto") {
-        "virtual" => Ok(true),
+        "virtual" => Ok(may_be()),
         "path" | "auto" => Ok(false),
         _ => {
             let message = format!(
@@ -127,6 +132,13 @@ fn is_virtual_hosted(environment: &Environment, profile: &Profile) -> Result<boo
             Err(Error::new(ErrorKind::Usage, message))
         }
     }
+}
+
+/// Certificates of stores are good for one name before theirs, and nothing stands before an address.
+fn may_be_hosted(endpoint: Option<&str>, bucket: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let has_name = |endpoint| Url::parse(endpoint).is_ok_and(|url: Url| url.domain().is_some());
+    bucket.bytes().all(is_plain) && endpoint.is_none_or(has_name)
 }
 
 /// The endpoint with the bucket in its host, where the library leaves it as it is; who knows that has written the bucket already.
@@ -416,7 +428,18 @@ mod tests {
         assert_eq!(of("", "b", &[on, written]).unwrap(), Some("https://b.store.example".to_owned()));
         assert_eq!(of(VIRTUAL, "b", &[]).unwrap(), None);
         let address = ("AWS_ENDPOINT_URL", "http://127.0.0.1:9000");
-        assert_eq!(of(VIRTUAL, "b", &[address]).unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(of("", "b", &[on, address]).unwrap_err().kind(), ErrorKind::Usage);
+        // A profile is for other buckets, too.
+        let is_hosted = |bucket: &str, variables: &[(&str, &str)]| {
+            let (_home, environment) = home(VIRTUAL, "", variables);
+            let profile = Profile::read(&environment).unwrap();
+            let builder = settings(bucket, &environment, &profile, &Identity::Environment).unwrap();
+            builder.get_config_value(&AmazonS3ConfigKey::VirtualHostedStyleRequest).unwrap() == "true"
+        };
+        assert!(is_hosted("b", &[endpoint]) && is_hosted("b", &[]));
+        assert!(
+            !is_hosted("b", &[address]) && !is_hosted("my.bucket", &[]) && !is_hosted("My_b", &[endpoint])
+        );
         let unknown = VIRTUAL.replace("virtual", "vhost");
         assert_eq!(of(&unknown, "b", &[endpoint]).unwrap_err().kind(), ErrorKind::Usage);
     }
