@@ -45,7 +45,7 @@ const SAMPLE_SQL: &str = "\
 /// Those of the session.
 pub async fn sample(session: &Session, pids: &[i32]) -> Result<Vec<Activity>> {
     let rows = session
-        .query_as_login(SAMPLE_SQL, &[(&pids, Type::INT4_ARRAY)])
+        .query_of_sessions(SAMPLE_SQL, &[(&pids, Type::INT4_ARRAY)])
         .await
         .map_err(|error| session_error(&error, "sampling pg_stat_activity"))?;
     let activity = |row: &Row| Activity {

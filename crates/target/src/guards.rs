@@ -107,7 +107,7 @@ pub async fn tablespaces(
 /// Those of the session.
 pub async fn sees_replicas(session: &Session) -> Result<bool> {
     let sql = "SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')";
-    let rows = session.query_as_login(sql, &[]).await;
+    let rows = session.query_of_sessions(sql, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "reading what the role may see"))?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
@@ -124,7 +124,7 @@ const REPLICAS_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn replicas(session: &Session) -> Result<Vec<Replica>> {
-    let rows = session.query_as_login(REPLICAS_SQL, &[]).await;
+    let rows = session.query_of_sessions(REPLICAS_SQL, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "looking at replicas"))?;
     let replica = |row: &Row| Replica {
         name: row.get(0),
@@ -183,7 +183,7 @@ async fn query_of_ours(session: &Session, sql: &str, ours: &[Backend]) -> Result
     let starts: Vec<i64> = ours.iter().map(|backend| backend.start_us).collect();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] =
         [(&pids, Type::INT4_ARRAY), (&starts, Type::INT8_ARRAY)];
-    session.query_as_login(sql, &parameters).await
+    session.query_of_sessions(sql, &parameters).await
 }
 
 /// `pg_blocking_pids` takes the lock manager's locks for a moment: it is asked for those alone that wait.

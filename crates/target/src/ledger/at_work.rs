@@ -32,7 +32,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn at_work(&self, session: &Session, job_id: &str) -> Result<Vec<Backend>> {
         let sql = MARKED_SQL.replace("@holders@", &holders_sql("pg_catalog.hashtextextended($1, $2)"));
-        let rows = session.query_as_login(&sql, &self.mark(job_id).typed()).await;
+        let rows = session.query_of_sessions(&sql, &self.mark(job_id).typed()).await;
         let rows = rows.map_err(|error| session_error(&error, "looking who is at work for the job"))?;
         let backend = |row: &tokio_postgres::Row| {
             Some(Backend { pid: row.get(0), start_us: row.get::<_, Option<i64>>(1)? })

@@ -12,6 +12,22 @@ const OF_SESSION_SQL: &str = "\
     FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
 
 impl Session {
+    /// The rows of a query about sessions, of this role or others, asked as the role in force where that may see all of them, else as the
+    /// one that has logged in. The session must be in no transaction.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn query_of_sessions(
+        &self,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> std::result::Result<Vec<Row>, Error> {
+        match self.sees_all {
+            true => self.client.query_typed(sql, parameters).await,
+            false => self.query_as_login(sql, parameters).await,
+        }
+    }
+
     /// The rows of a query, asked as the role that has logged in. The session must be in no transaction.
     ///
     /// # Errors
@@ -37,7 +53,7 @@ impl Session {
         // One transaction, as all that is sent together.
         let kept_out = self.client.batch_execute(&format!("SET LOCAL ROLE NONE; {keep_out}")).await;
         kept_out.map_err(|error| session_error(&error, "setting up the session"))?;
-        let rows = self.query_as_login(OF_SESSION_SQL, &[]).await;
+        let rows = self.query_of_sessions(OF_SESSION_SQL, &[]).await;
         let rows = rows.map_err(|error| session_error(&error, "setting up the session"))?;
         let backend =
             |row: &Row| Backend { pid: row.get(0), start_us: row.get::<_, Option<i64>>(1).unwrap_or(0) };

@@ -268,7 +268,8 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
            (pg_catalog.date_part('epoch', backend_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, \
            pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \
            pg_catalog.current_setting('search_path'), \
-           current_user OPERATOR(pg_catalog.<>) session_user, "
+           current_user OPERATOR(pg_catalog.<>) session_user, \
+           pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE'), "
         + &settings::of_values_sql()
         + " FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
     let failed = |error: tokio_postgres::Error| Failure {
@@ -288,12 +289,13 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     if let Some(sql) = row.get(5).and_then(settings::path_sql) {
         session.client().batch_execute(&sql).await.map_err(failed)?;
     }
-    session.own_values = settings::of_values(row, 7);
+    session.own_values = settings::of_values(row, 8);
     session.values.clone_from(&session.own_values);
     session.server_version = number(row, 0);
     session.backend = Backend { pid: number(row, 1), start_us: number(row, 2) };
     check_version(session.server_version, host)?;
     session.acts_as_other = row.get(6) == Some("t");
+    session.sees_all = row.get(7) == Some("t");
     if session.acts_as_other {
         session.backend =
             session.set_up_as_login().await.map_err(|error| Failure { error, try_next: false })?;

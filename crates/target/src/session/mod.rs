@@ -64,6 +64,8 @@ pub struct Session {
     of_standby: bool,
     /// The role in force is not the one that has logged in.
     acts_as_other: bool,
+    /// The role in force sees the sessions of all roles.
+    sees_all: bool,
     /// How it read values when it was opened.
     own_values: ValueSettings,
     /// And now.
@@ -104,6 +106,7 @@ impl Session {
             read_only,
             of_standby,
             acts_as_other: false,
+            sees_all: false,
             own_values: ValueSettings::new(),
             values: ValueSettings::new(),
             copies,

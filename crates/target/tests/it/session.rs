@@ -64,12 +64,22 @@ on_every_version!(sessions_are_looked_at_and_ended_as_the_role_that_has_logged_i
     let to = format!("host=127.0.0.1 port={} dbname={database} user={login}", server.port);
     let (victim, session) = (connect(&to).await, connect(&to).await);
     let role = rights::who(&session).await.unwrap();
-    assert_eq!((role.role, role.login), (acts_as.clone(), login));
+    assert_eq!((role.role, role.login), (acts_as.clone(), login.clone()));
     assert_ne!(session.backend().start_us, 0);
     assert!(guards::sees_replicas(&session).await.unwrap());
     assert_ne!(activity::sample(&session, &[victim.backend().pid]).await.unwrap()[0].state, "");
     assert!(activity::terminate(&session, victim.backend()).await.unwrap());
     assert_eq!(rights::who(&session).await.unwrap().role, acts_as);
+    // What the role in force alone may see is seen as well.
+    let other = observer(&server.database().await).await;
+    other.batch_execute(&format!(
+        "ALTER ROLE {login} NOINHERIT; REVOKE pg_monitor, {acts_as} FROM {login}; GRANT {acts_as} TO {login}; \
+         GRANT pg_monitor TO {acts_as}"
+    )).await.unwrap();
+    let session = connect(&to).await;
+    let pid: i32 = other.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    assert!(guards::sees_replicas(&session).await.unwrap());
+    assert_ne!(activity::sample(&session, &[pid]).await.unwrap()[0].state, "");
 });
 
 on_every_version!(values_stay_out_of_the_log_where_a_superuser_acts_as_another_role, server => {
