@@ -209,13 +209,19 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     for (job_id, lacking) in repair.lacking(None).await? {
         let is_needed = lacking.is_needed;
         match repair.put_back(&job_id, lacking).await {
-            Err(error) if !is_needed && matches!(error.kind(), ErrorKind::Table | ErrorKind::Ledger) => {
+            Err(error) if !is_needed && may_wait(&error) => {
                 context.tell(format!("{error}: rows come without it"));
             }
             done => done?,
         }
     }
     Ok(())
+}
+
+/// What rows could do with, and not what they need, cannot come back now: a table that is not free is told by the server, as a lack
+/// of space is.
+fn may_wait(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Table | ErrorKind::Ledger | ErrorKind::Server)
 }
 
 /// Looks once more, when the job has begun, what others have dropped since it was planned. Whoever is about to drop something sees

@@ -210,6 +210,29 @@ fn indexes_that_are_to_be_kept_come_back_before_rows() {
 }
 
 #[test]
+fn indexes_that_cannot_come_back_yet_keep_no_rows_out() {
+    let (database, files, source) = prepared(18);
+    shut_gate_behind(&database, 2);
+    let options = ["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"];
+    let mut running = load(&database, &source).args(options).spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 2));
+    running.kill();
+    let_other_jobs_pass(&database);
+    open_gate(&database);
+    let other = database.connect();
+    other.sql("BEGIN; LOCK TABLE t IN ROW EXCLUSIVE MODE");
+    let source = files.put("b.csv", &csv(17, ROWS + 1, 10));
+    let done = load(&database, &source)
+        .args(["--indexes", "keep", "--lock-timeout", "2s"])
+        .run(PATIENCE)
+        .expect_code(0)
+        .stderr;
+    assert!(done.contains("rows come without it"), "{done}");
+    other.sql("COMMIT");
+    assert!(open_entries(&database) > 0, "{done}");
+}
+
+#[test]
 fn ctrl_c_puts_indexes_back_and_says_so() {
     let (database, _files, source) = prepared(18);
     database.sql(&pause(0.2));
