@@ -81,7 +81,8 @@ async fn met(session: &Session, table: &Table, arrival: &Arrival, temporary: boo
     let lets = |letter: &str| {
         rows.iter().any(|row| row.get(1) && matches!(row.get::<_, &str>(2), of if of == "*" || of == letter))
     };
-    if !lets("a") {
+    // A merge may have rows to change alone.
+    if !(lets("a") || letters.contains(&"w") && lets("w")) {
         return Err(lets_none_in(session, &table.relation).await?);
     }
     let lacking = commands.into_iter().filter(|(letter, _)| !lets(letter)).map(|(_, what)| what).collect();

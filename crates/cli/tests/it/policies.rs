@@ -80,6 +80,29 @@ fn rows_come_through_the_policies_and_the_plan_says_how() {
     }
 }
 
+/// A role may be there to change rows alone.
+#[test]
+fn a_merge_into_rows_that_are_there_needs_no_policy_for_others() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        stage.sql(
+            "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; \
+             GRANT SELECT, INSERT, UPDATE ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}; \
+             ALTER TABLE s.t ADD PRIMARY KEY (a); INSERT INTO s.t VALUES (1, 'old'); \
+             ALTER TABLE s.t ENABLE ROW LEVEL SECURITY; CREATE POLICY sees ON s.t FOR SELECT USING (true); \
+             CREATE POLICY changes ON s.t FOR UPDATE USING (true)",
+        );
+        let source = stage.files.put("t.csv", b"a,b\n1,new\n");
+        load(&stage, &["--mode", "merge", "--key", "a"]).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(stage.database.value("SELECT b FROM s.t"), "new", "PostgreSQL {major}");
+        stage.sql("DROP POLICY changes ON s.t");
+        let source = stage.files.put("u.csv", b"a,b\n2,new\n");
+        let refused = load(&stage, &["--mode", "merge", "--key", "a"]).arg(&source).run(PATIENCE);
+        let refused = refused.expect_code(1).stderr;
+        assert!(refused.contains("no policy lets the role insert rows"), "{refused}");
+    }
+}
+
 #[test]
 fn a_row_that_a_policy_refuses_ends_the_load_with_its_place() {
     for major in MAJORS {
