@@ -10,6 +10,7 @@ use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
 use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
@@ -159,7 +160,11 @@ const SEES_ALL_SQL: &str = "\
 pub async fn is_empty(session: &Session, relation: &Relation, lock_timeout_ms: u64) -> Result<Option<bool>> {
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking whether the table is empty");
     let table = quote_relation(relation);
-    let sees = session.client().query_typed(SEES_ALL_SQL, &[(&table, Type::TEXT)]).await.map_err(fail)?;
+    let sees = match session.client().query_typed(SEES_ALL_SQL, &[(&table, Type::TEXT)]).await {
+        // It may not look into the schema.
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => return Ok(None),
+        sees => sees.map_err(fail)?,
+    };
     if !sees.first().is_some_and(|row| row.get(0)) {
         return Ok(None);
     }

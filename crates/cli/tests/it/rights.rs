@@ -88,6 +88,22 @@ fn each_right_that_is_missing_is_named_with_the_grant_to_run() {
 }
 
 #[test]
+fn a_closed_schema_is_told_of_files_that_are_in_too() {
+    let stage = Stage::new(15);
+    stage.sql(
+        "GRANT CONNECT, CREATE ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; \
+         GRANT SELECT, INSERT ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}",
+    );
+    let in_by_now = stage.files.put("in.csv", b"a,b\n1,x\n");
+    let more = stage.files.put("more.csv", b"a,b\n2,y\n");
+    stage.verb("load").arg(&in_by_now).run(PATIENCE).expect_code(0);
+    stage.sql("REVOKE USAGE ON SCHEMA s FROM {role}");
+    let load = stage.verb("load").args(["--known", "skip"]).arg(&in_by_now).arg(&more);
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("it lacks USAGE on schema s"), "{refused}");
+}
+
+#[test]
 fn a_table_that_could_not_be_made_is_taken_as_somebody_else_makes_it() {
     let stage = Stage::new(15);
     stage.sql("GRANT CONNECT, CREATE ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}");
