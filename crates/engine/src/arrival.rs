@@ -86,7 +86,6 @@ pub(crate) async fn bring_in(run: &Run) -> Result<()> {
     // Who has lost the job may find its staging tables empty.
     run.halt.result()?;
     expect_not_emptied(run, ledger).await?;
-    run.steps.store(0, Relaxed);
     run.is_at(at_what(run.plan.job.arrival.mode));
     let start = Instant::now();
     let done = bring_in_all(run, ledger, tables).await;
@@ -147,6 +146,8 @@ async fn come_in(
     ledger: &Ledger,
     (tables, all): (&[(&TablePlan, &StagingPlan)], &[Into]),
 ) -> Result<()> {
+    // What an earlier try has brought in is counted anew.
+    run.steps.store(0, Relaxed);
     let mut waiting = Vec::new();
     for into in all {
         settle_duplicates(run, ledger, into).await?;

@@ -569,3 +569,31 @@ fn what_others_store_in_between_is_looked_for_again() {
         assert_accounts(&database, &told(&done), (3, 1), &done.stderr);
     }
 }
+
+/// Parts that came in before another one failed are counted once, however often the rest is tried: else the server would be
+/// said to have lost them.
+#[test]
+fn parts_that_are_in_are_not_taken_for_lost_where_another_is_refused_again() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    let rows: String = (1..=20_000).map(|id| format!("{id},{:0200}\n", id)).collect();
+    let source = files.put("a.csv", format!("id,note\n{rows}").as_bytes());
+    // The last row is refused as soon as another part is in, which the ledger says.
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, note text); \
+         CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             FOR i IN 1..3000 LOOP \
+                 EXIT WHEN (SELECT count(*) FROM howdah.step WHERE name = 'part') > 1; PERFORM pg_sleep(0.01); \
+             END LOOP; \
+             RAISE 'refused by a trigger' USING ERRCODE = 'check_violation'; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 20000) EXECUTE FUNCTION refuse()",
+    );
+    let options = ["--mode", "merge", "--key", "id", "--jobs", "2"];
+    let failed = skipping(&database, &source, &options).run(PATIENCE).expect_code(1);
+    let said = told(&failed)["error"]["message"].as_str().unwrap().to_owned();
+    assert!(said.contains("refused by a trigger"), "{said}");
+    assert!(!failed.stdout.contains("lost commits"), "{}", failed.stdout);
+    assert_ne!(database.value("SELECT count(*) FROM t"), "0", "another part is in");
+    database.sql("DROP TRIGGER refuse ON t");
+    skipping(&database, &source, &options).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "20000");
+}
