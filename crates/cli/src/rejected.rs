@@ -103,11 +103,12 @@ impl Rejected {
         }
     }
 
-    /// Warns that what stands in the place of the file is not of this load, which has failed and rejected nothing, and says how.
+    /// Warns that what stands in the place of the file is of an earlier run, maybe of the same job, and says how: this one has failed and
+    /// rejected nothing.
     pub fn tell_older(&self, context: &Context) -> Option<String> {
         let path = self.file.as_deref().filter(|path| path.is_file())?;
         let message = format!(
-            "{} is left as it was: what it holds is not of this load, which has failed and rejected nothing",
+            "{} is left as an earlier run has written it: this one has failed and rejected nothing",
             path.display()
         );
         context.listener.on_event(&Event::Warning { message: message.clone() });

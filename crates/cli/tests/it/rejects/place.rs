@@ -184,7 +184,7 @@ fn a_load_that_fails_and_rejects_nothing_leaves_an_older_file_and_says_so() {
     let (files, database) = (Files::new(), table());
     let bad = files.put("bad.csv", b"id,n\nx,7\n");
     let source = files.put("a.csv", GOOD);
-    let told_of = "bad.csv is left as it was: what it holds is not of this load";
+    let told_of = "bad.csv is left as an earlier run has written it: this one has failed";
     let failed = skip(&database, &source, &bad).args(["--format", "csv", "--header"]);
     database.sql("ALTER TABLE t RENAME TO other");
     let failed = failed.run(PATIENCE).expect_code(1);
