@@ -55,9 +55,20 @@ pub(crate) async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut 
             return Ok(());
         }
         warn_of_loss(run);
-        guarded(run, session, guard, Box::pin(bring_all_in(run))).await?;
+        if !rows_are_in(run, ledger).await? {
+            guarded(run, session, guard, Box::pin(bring_all_in(run))).await?;
+        }
     }
     Err(keeps_losing())
+}
+
+/// Only what was put back is lost: staging tables may be gone with the commit that brought their rows in, which is there.
+async fn rows_are_in(run: &Run, ledger: &Ledger) -> Result<bool> {
+    let (job_id, rows) = (&run.plan.job_id, Proof { put_back: false, ..proof(run) });
+    let ask = async |session: &Session| {
+        Ok(ledger.holds(session, job_id, rows).await? && !ledger.has_lost(session, job_id).await?)
+    };
+    arrival::on_session(run, ask).await
 }
 
 /// What the server has acknowledged so far.
