@@ -116,8 +116,8 @@ def plan(
             is replaced by U+FFFD.
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         reject_file: With on_error="skip": the file that a load would write what is refused to; nothing is written.
-        rejects: The job whose rejected records the sources hold, mended by now: the plan is that of loading them into the
-            table that they were meant for, in the format they have.
+        rejects: The job whose rejected records the sources hold, mended by now: the plan is that of loading them into
+            the table that they were meant for, in the format they have.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being
             checked at the end.
         sequences: Sequences whose columns the sources fill: moved behind the largest value when all rows are in, or
