@@ -45,7 +45,7 @@ const NAMES: &[(&str, &str)] = &[
     ("delimiter", "\"\\t\""),
     ("quote", "\"'\""),
     ("escape", "\"\\\\\""),
-    ("null", "\"NA\""),
+    ("null", "[\"NA\", \"-\"]"),
     ("header", "true"),
     ("encoding", "\"LATIN1\""),
     ("force-null", "[\"a\", \"b\"]"),
