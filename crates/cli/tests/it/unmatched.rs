@@ -110,6 +110,23 @@ fn records_of_which_a_column_holds_no_value_are_left_out_where_bad_records_are()
     assert_eq!(database.value(kept), "22P02 22P02 22P02 22P02 4");
 }
 
+/// Beside 1.234.567 the server would store 1.234 as a little more than one.
+#[test]
+fn values_that_the_server_would_misread_end_the_load_where_bad_records_are_left_out() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, sum numeric)");
+    for (name, text) in
+        [("groups.csv", "id;sum\n1;1.234.567\n2;1.234\n3;1000\n"), ("open.csv", "id;sum\n1;1.234\n2;2,500\n")]
+    {
+        let source = files.put(name, text.as_bytes());
+        let load = load(&database).args(["--table", "t", "--on-error", "skip"]).arg(&source);
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("numeric cannot hold the values"), "{refused}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "0", "{name}");
+    }
+}
+
 #[test]
 fn a_record_that_the_table_refuses_is_told_with_what_can_be_done() {
     let files = Files::new();

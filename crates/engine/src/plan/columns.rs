@@ -113,8 +113,7 @@ impl Columns {
             if let Some(why) = infer::misfit(state, &column.type_name) {
                 let message = format!("column {} is {}, and {why}", column.name, column.type_name);
                 let problem = Problem { message, hint: misfit_hint(job, column, state).into() };
-                // The server would take long integers for days of far years.
-                if is_of_time(column) && infer::are_plain_numbers(state) {
+                if infer::may_be_misread(state, &column.type_name) {
                     self.problems.push(problem);
                 } else {
                     problems.push(problem);

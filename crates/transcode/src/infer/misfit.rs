@@ -8,7 +8,7 @@ use super::among::Among;
 use super::column::ColumnState;
 use super::kinds::Kinds;
 use super::number::odd;
-use super::reading::{base_name, reading_for};
+use super::reading::{base_name, has_open_points, reading_for};
 
 /// Kinds that neither numbers nor dates have anything in common with.
 const WORDS: Kinds = Kinds::UUID.or(Kinds::JSON).or(Kinds::INET).or(Kinds::BOOLEAN);
@@ -59,6 +59,18 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
         let found = state.finish(true);
         format!("{type_name} cannot hold the values, which are {}", found.evidence)
     })
+}
+
+/// The server would take some values of a [`misfit`] for others than they may be: long integers for days of far years, a point between
+/// groups for one before a fraction.
+pub fn may_be_misread(state: &ColumnState, type_name: &str) -> bool {
+    match base_name(type_name).as_str() {
+        "date" | "timestamp" | "timestamptz" => are_plain_numbers(state),
+        "numeric" | "decimal" | "real" | "float" | "float4" | "float8" | "double precision" => {
+            has_open_points(state)
+        }
+        _ => false,
+    }
 }
 
 /// Why a column of this type must not get values that are not all of one kind, some of which the server would take for something

@@ -35,7 +35,7 @@ mod words;
 pub use among::Among;
 pub use column::ColumnState;
 pub(crate) use date::month;
-pub use misfit::{are_held_by_numeric, are_plain_numbers, doubtful, misfit};
+pub use misfit::{are_held_by_numeric, are_plain_numbers, doubtful, may_be_misread, misfit};
 pub use names::{fold, keep, snake};
 pub use option::{parse_type, spelling};
 pub use reading::{
