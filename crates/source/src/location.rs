@@ -157,8 +157,8 @@ const BESIDE_A_SIGNATURE: [(&str, &[&str]); 6] = [
     ("x-oss-signature", &["x-oss-date", "x-oss-expires", "x-oss-additional-headers"]),
     ("x-tos-signature", &["x-tos-algorithm", "x-tos-date", "x-tos-expires", "x-tos-signedheaders"]),
     ("q-signature", &["q-ak", "q-key-time", "q-header-list", "q-url-param-list"]),
-    // Qiniu, Bunny.
-    ("token", &["e", "token_path"]),
+    // Bunny.
+    ("token", &["token_path"]),
 ];
 
 /// The name of a parameter as it is meant, in lower case.
@@ -217,6 +217,13 @@ fn is_signing(pair: &str, query: &str) -> bool {
         || name.starts_with("q-sign-")
         || name.starts_with("expires")
         || is_beside
+        || (name == "e" && has("token") && is_deadline(pair))
+}
+
+/// Qiniu's `e` beside a token, in seconds since 1970. Tokens are common, and other values of `e` may say which file is meant.
+fn is_deadline(pair: &str) -> bool {
+    let value = pair.split_once('=').map_or("", |(_, value)| value);
+    value.len() == 10 && value.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -275,6 +282,7 @@ mod tests {
             assert_eq!(shown_of(&format!("https://h/x?versionId=7&{signed}")), "https://h/x?versionId=7&***");
         }
         assert_eq!(shown_of("https://h/x?e=1&t=2&is=3"), "https://h/x?e=1&t=2&is=3");
+        assert_eq!(shown_of("https://h/x?e=1&token=f00"), "https://h/x?e=1&***");
         for name in
             ["pass", "passphrase", "code", "jwt", "PHPSESSID", "hmac", "rlkey", "hdnts", "q-sign-time"]
         {

@@ -203,6 +203,9 @@ async fn listed(
             .in_file(bucket.location(doubled))
             .with_hint("copy it to another key, or name the first alone"));
     }
+    // What is left of these are markers beside an object that has their name without the slash.
+    let mut seen = HashSet::new();
+    found.retain(|(meta, _)| seen.insert(meta.location.clone()));
     let checks = found.into_iter().map(|(meta, placeholder)| real(bucket, meta, placeholder));
     let objects: Vec<Option<Object>> =
         futures_util::stream::iter(checks).buffered(QUESTIONS_AT_ONCE).try_collect().await?;

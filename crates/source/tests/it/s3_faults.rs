@@ -249,6 +249,15 @@ async fn no_object_is_taken_for_another_by_a_slash() {
 }
 
 #[tokio::test]
+async fn an_object_beside_a_folder_of_its_name_is_one() {
+    let mut behaviour = Behaviour::of(b"id\n1\n".to_vec());
+    behaviour.texts.insert(LISTING, listing(&[entry("t/a.csv", 5), entry("t/a.csv/", 0)].concat()));
+    let server = Server::start(behaviour).await;
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    assert_eq!(sources.list("s3://b/t/").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn more_objects_than_a_job_may_have_are_an_error() {
     let entries: String = (0..100_001).map(|number| entry(&format!("t/{number}"), 1)).collect();
     let mut behaviour = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
