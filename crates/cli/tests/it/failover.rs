@@ -230,7 +230,6 @@ fn what_is_lost_just_before_the_end_is_done_again() {
         (18, ("step", "INSERT"), &["--mode", "merge", "--key", "id"]),
         (13, ("step", "INSERT"), &["--mode", "replace"]),
         (15, ("undo", "UPDATE"), &["--indexes", "rebuild"]),
-        (18, ("undo", "UPDATE"), &["--atomic", "--indexes", "rebuild"]),
     ] {
         let pair = Pair::new(major, &plain);
         pair.before.database.sql("CREATE UNIQUE INDEX t_id ON t (id)");

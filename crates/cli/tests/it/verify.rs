@@ -136,7 +136,8 @@ fn rows_deleted_changed_or_doubled_meanwhile_are_found() {
         let (files, plain) = (Files::new(), csv(4, 0, ROWS));
         let scene = Scene::new(Server::shared(major), &[&plain]);
         meddle(&scene.database, sql);
-        let failed = load(&scene, by).arg(files.put("a.csv", &plain)).run(PATIENCE);
+        // One session: the row is there when later chunks meet it.
+        let failed = load(&scene, by).args(["--jobs", "1"]).arg(files.put("a.csv", &plain)).run(PATIENCE);
         assert_differs(failed, &["records 1 to ", words]);
     }
 }

@@ -176,6 +176,10 @@ impl Lenient {
             mends.push(Mend::OtherLineEnding);
         }
         broken_bytes::replace(&self.strict, record, self.nul, &mut mends);
+        // Halves of a character that an escape stood between: no character in the file, but one in the value.
+        if !mends.contains(&Mend::BrokenBytes) && std::str::from_utf8(row).is_err() {
+            mends.push(Mend::BrokenBytes);
+        }
         (length, Mended::Row(mends))
     }
 

@@ -70,6 +70,14 @@ fn soup() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(pieces), 0..60).prop_map(|pieces| pieces.concat())
 }
 
+#[test]
+fn a_character_that_an_escape_parts_is_refused_or_mended() {
+    let delimiter = "\t".to_owned();
+    let dialect = Dialect { delimiter, quote: None, escape: Escape::Backslash, ..Dialect::csv() };
+    let [_, lenient] = check(&dialect, 2, b"a\tb\xdc\\\x92\n", 1);
+    assert_eq!(lenient.mends.iter().sum::<u64>(), 1);
+}
+
 proptest! {
     // PROPTEST_CASES asks for more.
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(3000)))]
