@@ -5,9 +5,9 @@
 //! losing a row or byte; only remarks beyond [`REMARKS_MAX`] are dropped.
 
 use howdah_engine::model::{Event, Listener};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Retries and notices kept for a callback that does not come back.
@@ -50,22 +50,16 @@ impl Mailbox {
 
     /// Waits for mail, at most this long, and takes it.
     pub(crate) fn take(&self, patience: Duration) -> Mail {
-        let waiting = self
-            .arrived
-            .wait_timeout_while(self.lock(), patience, |state| state.events.is_empty() && !state.closed);
-        let (mut state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.arrived.wait_while_for(&mut state, |state| state.events.is_empty() && !state.closed, patience);
         state.remarks = 0;
         Mail { events: std::mem::take(&mut state.events), closed: state.closed }
     }
 
     /// The load has ended.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.arrived.notify_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -74,7 +68,7 @@ impl Listener for Mailbox {
         if !self.wanted.load(Relaxed) {
             return;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.put(event);
         drop(state);
         self.arrived.notify_all();

@@ -3,8 +3,9 @@
 use crate::{connection, events, run};
 use howdah_engine::model::{Event, Listener};
 use howdah_engine::{Absent, Context, Sources, restore as engine};
+use parking_lot::Mutex;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Put back what loads have dropped and, being killed, could not put back themselves.
 #[pyfunction]
@@ -26,7 +27,7 @@ pub(crate) fn restore(
         let context = Context { sources: Sources::new()?, connection, listener, stop };
         Ok(engine::restore(&context, &ledger, job.as_deref()).await?)
     });
-    let warnings = std::mem::take(&mut *warned.0.lock().unwrap_or_else(PoisonError::into_inner));
+    let warnings = std::mem::take(&mut *warned.0.lock());
     for message in warnings.iter().filter(|_| on_event.is_none()) {
         // An exception that is on its way counts more than one that a filter makes of a warning.
         events::warn_of(py, message).or_else(|error| restored.is_err().then_some(()).ok_or(error))?;
@@ -44,7 +45,7 @@ struct Listeners(Arc<dyn Listener>, Arc<Warned>);
 impl Listener for Listeners {
     fn on_event(&self, event: &Event) {
         if let Event::Warning { message } = event {
-            self.1.0.lock().unwrap_or_else(PoisonError::into_inner).push(message.clone());
+            self.1.0.lock().push(message.clone());
         }
         self.0.on_event(event);
     }

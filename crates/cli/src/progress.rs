@@ -12,8 +12,9 @@ use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use drawer::Canvas;
 use howdah_engine::model::{Codec, Error, ErrorKind, Event, Listener, Plan, Result};
 use indicatif::{MultiProgress, ProgressDrawTarget};
+use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeSet;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Files that are drawn at once; the others show up as these finish.
@@ -41,12 +42,6 @@ struct Shared {
     changed: Condvar,
     /// It is.
     shown: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 struct State {
@@ -85,12 +80,12 @@ pub struct Telling(Arc<Shared>);
 impl Drop for Telling {
     fn drop(&mut self) {
         let shared = &self.0;
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         // Also of a load that has failed before it had anything to sum up.
         state.end();
         shared.changed.notify_all();
-        let waited = shared.shown.wait_timeout_while(state, SHOWN_WITHIN, |state| state.is_telling());
-        waited.unwrap_or_else(PoisonError::into_inner).0.over = true;
+        shared.shown.wait_while_for(&mut state, |state| state.is_telling(), SHOWN_WITHIN);
+        state.over = true;
     }
 }
 
@@ -201,15 +196,14 @@ impl Progress {
     /// Waits until nothing is left to be written, however long nobody takes it: for who is about to write to standard error himself,
     /// and may end the process behind it.
     pub fn wait_until_written(&self) {
-        let state = self.0.lock();
-        drop(self.0.shown.wait_while(state, |state| state.is_telling()));
+        self.0.shown.wait_while(&mut self.0.state.lock(), |state| state.is_telling());
     }
 }
 
 impl Listener for Progress {
     fn on_event(&self, event: &Event) {
         let Progress(shared) = self;
-        let mut state = shared.lock();
+        let mut state = shared.state.lock();
         state.count(event);
         if state.over {
             let lines = std::mem::take(&mut state.lines);

@@ -11,7 +11,6 @@ use howdah_model::{After, Relation, RelationKind, Result, Stage, sqlstate};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::time::Instant;
 
 /// Tables looked after side by side. Each is the work of one server process.
@@ -40,7 +39,7 @@ pub(crate) async fn run(run: &Run) {
         vacuumed.then_some(relation)
     });
     let vacuumed: Vec<&Relation> = due.collect().await;
-    let analyzed = run.analyzed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let analyzed = run.analyzed.lock().clone();
     let is_done = |relation: &Relation| vacuumed.contains(&relation) || analyzed.contains(relation);
     let is_left = |table: &Loaded<'_>| table.rows > 0 && !is_done(table.relation);
     let tables: Vec<Loaded<'_>> = loaded(run).into_iter().filter(is_left).collect();

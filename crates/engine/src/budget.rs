@@ -12,7 +12,8 @@
 use bytes::Bytes;
 use howdah_model::{Error, ErrorKind, Jobs, Result, Taper};
 use howdah_transcode::decompress::AHEAD_BYTES_MIN;
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const MIB: u64 = 1 << 20;
@@ -263,7 +264,7 @@ impl Budget {
     }
 
     fn make(&self, permit: Option<OwnedSemaphorePermit>) -> Buffer {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self.idle.lock().pop();
         Buffer {
             // Zeroed memory comes from the system untouched: pages count only once they are written.
             bytes: idle.unwrap_or_else(|| vec![0; self.buffer_bytes]),
@@ -383,7 +384,7 @@ impl Drop for Buffer {
         let bytes = std::mem::take(&mut self.bytes);
         // A buffer that grew goes back to the system, not to the pool.
         if bytes.len() == self.pooled_bytes {
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+            self.idle.lock().push(bytes);
         }
         drop(self.reserve.take());
         drop(self.permit.take());
@@ -474,7 +475,7 @@ mod tests {
         buffers.data.rewrite(|out| out.extend_from_slice(b"1\n"));
         assert_eq!(buffers.data.filled(), b"1\n");
         drop(buffers);
-        assert_eq!(budget.idle.lock().unwrap().len(), 2);
+        assert_eq!(budget.idle.lock().len(), 2);
         assert_eq!(budget.buffers.available_permits(), layout.buffers as usize);
     }
 
@@ -509,6 +510,6 @@ mod tests {
         assert_eq!(buffer.filled().len() as u64, layout.record_bytes_max);
         drop(buffer.freeze());
         assert_eq!(budget.reserve.available_permits(), 1);
-        assert!(budget.idle.lock().unwrap().is_empty());
+        assert!(budget.idle.lock().is_empty());
     }
 }

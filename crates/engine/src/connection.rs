@@ -5,10 +5,11 @@ use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
@@ -141,11 +142,11 @@ impl Connection {
 
     /// From now on the listener is told what statements wait for that take long.
     pub(crate) fn tell_of_waits(&self, listener: &Arc<dyn Listener>) {
-        *self.listener.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(listener));
+        *self.listener.lock() = Some(Arc::clone(listener));
     }
 
     pub(crate) fn listener(&self) -> Option<Arc<dyn Listener>> {
-        self.listener.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.listener.lock().clone()
     }
 
     /// A session that was kept or is being opened, if there is one, else a new one; ends what is left of those that were lost.
@@ -185,7 +186,7 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::open`]; `ConnectionRefused` for that.
     pub(crate) async fn open_to_plan(&self) -> Result<Session> {
-        self.values().clear();
+        self.values.lock().clear();
         let session = self.open().await?;
         let is_alone = session.is_of_standby() && !self.conninfo.has_several_hosts();
         read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
@@ -210,7 +211,9 @@ impl Connection {
     async fn until_one_is_there(&self) {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            if self.spare().is_some() || self.ahead().iter().any(|(opening, _)| opening.is_finished()) {
+            if self.spare.lock().is_some()
+                || self.ahead.lock().iter().any(|(opening, _)| opening.is_finished())
+            {
                 return;
             }
         }
@@ -219,7 +222,7 @@ impl Connection {
     /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A
     /// failure that came before anybody wanted the session is told to nobody.
     pub(crate) fn open_ahead(&self, sessions: usize) {
-        let mut ahead = self.ahead();
+        let mut ahead = self.ahead.lock();
         // Those of a try that failed are still there.
         while ahead.len() < sessions {
             let connection = self.clone();
@@ -230,14 +233,14 @@ impl Connection {
 
     /// Closes sessions that were opened ahead and that nobody has wanted for a while: others may need the connections.
     pub(crate) fn close_unwanted(&self) {
-        self.ahead().retain(|(opening, since)| !opening.is_finished() || since.elapsed() < SPARE_FOR);
+        self.ahead.lock().retain(|(opening, since)| !opening.is_finished() || since.elapsed() < SPARE_FOR);
     }
 
     /// # Errors
     /// Those of [`Connection::open_new`], if it is waited for here: it has had its time then.
     async fn take_ahead(&self) -> Result<Option<Session>> {
         let next = {
-            let mut ahead = self.ahead();
+            let mut ahead = self.ahead.lock();
             let is_there = ahead.iter().position(|(opening, _)| opening.is_finished());
             ahead.remove(is_there.unwrap_or_default())
         };
@@ -248,10 +251,6 @@ impl Connection {
             Ok(Err(error)) if waits => Err(error),
             Ok(Err(_)) | Err(_) => Ok(None),
         }
-    }
-
-    fn ahead(&self) -> MutexGuard<'_, VecDeque<Opening>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session that nobody has used before.
@@ -267,15 +266,11 @@ impl Connection {
     /// setting changed, no lock held.
     pub(crate) fn keep(&self, session: Session) {
         let kept = (!session.is_closed()).then(|| (session, Instant::now()));
-        *self.spare() = kept;
+        *self.spare.lock() = kept;
     }
 
     fn take_spare(&self) -> Option<Session> {
-        fresh(self.spare().take()?)
-    }
-
-    fn spare(&self) -> MutexGuard<'_, Option<Waiting>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+        fresh(self.spare.lock().take()?)
     }
 
     /// Whoever opens a session may give it up at any await. A process is therefore forgotten only when the server
@@ -283,7 +278,7 @@ impl Connection {
     async fn end_lost(&self, session: &Session) -> Result<()> {
         while let Some(backend) = self.last_lost() {
             activity::terminate(session, backend).await?;
-            self.lost().retain(|other| *other != backend);
+            self.lost.lock().retain(|other| *other != backend);
         }
         Ok(())
     }
@@ -296,17 +291,13 @@ impl Connection {
     }
 
     fn last_lost(&self) -> Option<Backend> {
-        self.lost().last().copied()
-    }
-
-    fn lost(&self) -> MutexGuard<'_, Vec<Backend>> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lost.lock().last().copied()
     }
 
     /// The connection to this server process broke: it is to be ended before a new session waits for it.
     pub(crate) fn lose(&self, backend: Backend) {
         self.has_lost.store(true, Relaxed);
-        self.lost().push(backend);
+        self.lost.lock().push(backend);
     }
 
     /// A connection broke since the first one was opened.
@@ -321,7 +312,7 @@ impl Connection {
             self.set_values(&mut session).await?;
             self.end_lost(&session).await?;
             self.note_opened(session.backend());
-            let job = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let job = self.job.lock().clone();
             if let Some((ledger, job_id)) = job {
                 ledger.mark_session(&session, &job_id).await?;
             }
@@ -349,7 +340,7 @@ impl Connection {
     /// killed.
     pub(crate) fn mark_for(&self, ledger: &Ledger, job_id: &str) {
         let job = Some((ledger.clone(), job_id.to_owned()));
-        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
+        *self.job.lock() = job;
     }
 
     /// This session and all that are opened from now on read values like this: rows of one job mean the same, whichever session and
@@ -358,21 +349,17 @@ impl Connection {
     /// # Errors
     /// As for [`Session::read_values_as`].
     pub(crate) async fn read_values_as(&self, session: &mut Session, values: &ValueSettings) -> Result<()> {
-        self.values().clone_from(values);
+        self.values.lock().clone_from(values);
         self.answer(session.backend(), self.set_values(session)).await
     }
 
     async fn set_values(&self, session: &mut Session) -> Result<()> {
-        let values = self.values().clone();
+        let values = self.values.lock().clone();
         session.read_values_as(&values).await
     }
 
-    fn values(&self) -> MutexGuard<'_, ValueSettings> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn note_opened(&self, backend: Backend) {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if opened.len() == OPENED_MAX {
             opened.remove(0);
         }
@@ -381,7 +368,7 @@ impl Connection {
 
     /// The processes of our sessions, the last of them.
     pub(crate) fn opened(&self) -> Vec<Backend> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.opened.lock().clone()
     }
 
     /// It is the embedded server, whether nothing named one or its own address did.
@@ -516,10 +503,10 @@ mod tests {
                 Some(opened) => break opened.unwrap(),
                 None => given_up += 1,
             }
-            assert_eq!(*connection.lost(), [lost.backend()], "given up after {given_up} answers");
+            assert_eq!(*connection.lost.lock(), [lost.backend()], "given up after {given_up} answers");
         };
         assert!(given_up > 2, "{given_up}");
-        assert!(connection.lost().is_empty());
+        assert!(connection.lost.lock().is_empty());
         let there = async || activity::sample(&opened, &[lost.backend().pid]).await.unwrap();
         while !there().await.is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -566,7 +553,7 @@ mod tests {
 
         database.sql(&format!("ALTER ROLE \"{role}\" NOLOGIN"));
         connection.open_ahead(1);
-        while !connection.ahead()[0].0.is_finished() {
+        while !connection.ahead.lock()[0].0.is_finished() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         database.sql(&format!("ALTER ROLE \"{role}\" LOGIN"));
@@ -578,13 +565,13 @@ mod tests {
         let database = Server::shared(15).database();
         let connection = connection(&database);
         (0..5).for_each(|_| connection.open_ahead(2));
-        assert_eq!(connection.ahead().len(), 2);
-        while !connection.ahead().iter().all(|(opening, _)| opening.is_finished()) {
+        assert_eq!(connection.ahead.lock().len(), 2);
+        while !connection.ahead.lock().iter().all(|(opening, _)| opening.is_finished()) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         tokio::time::sleep(SPARE_FOR).await;
         connection.close_unwanted();
-        assert!(connection.ahead().is_empty());
+        assert!(connection.ahead.lock().is_empty());
         let theirs = format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{}'", database.name());
         // The one that asks.
         while database.value(&theirs) != "1" {
@@ -619,7 +606,7 @@ mod tests {
         let error = connection.open_within(Duration::from_secs(2)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
         assert!(began.elapsed() < Duration::from_secs(10));
-        let left = connection.lost().len();
+        let left = connection.lost.lock().len();
         assert!((1..200_000).contains(&left), "{left}");
     }
 

@@ -34,9 +34,10 @@ use howdah_model::plan::Care;
 use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
 use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -74,7 +75,7 @@ impl Pieces {
     /// `Internal` or `Usage` when the dialect of the next file cannot be split.
     fn next(&self, run: &Run) -> Result<Option<Piece>> {
         let halt = &run.halt;
-        let mut supplies = self.supplies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut supplies = self.supplies.lock();
         loop {
             let Some(supply) = supplies.pop_front() else { return Ok(None) };
             match supply {

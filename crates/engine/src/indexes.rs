@@ -23,9 +23,9 @@ use howdah_target::ledger::{Ledger, Loading, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::drop::{Dropped, drop_chosen};
 use howdah_target::undo::put_back::{How, PutBack, put_back};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
@@ -193,7 +193,7 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         let done = Box::pin(done).await;
         if run.plan.job.after.is_none() && is_answered(&done) {
             let analyzed = rebuilt.analyze(&context).await;
-            run.analyzed.lock().unwrap_or_else(PoisonError::into_inner).extend(analyzed);
+            run.analyzed.lock().extend(analyzed);
         }
         done.map(drop)
     };
@@ -431,16 +431,12 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn spare(&self) -> MutexGuard<'_, Vec<Session>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     async fn put_back(
         &self,
         context: &Context,
         (entry, workers_max): (&Undo, Option<u32>),
     ) -> Result<PutBack> {
-        let spare = self.spare().pop();
+        let spare = self.spare.lock().pop();
         let session = match spare.filter(|session| !session.is_closed()) {
             Some(session) => session,
             None => context.connection.open().await?,
@@ -450,7 +446,7 @@ impl Work<'_> {
         let done = context.connection.attend(&session, working).await;
         // One that has failed may have no connection any more.
         if done.is_ok() {
-            self.spare().push(session);
+            self.spare.lock().push(session);
         }
         done
     }

@@ -7,9 +7,9 @@ use howdah_model::{ErrorKind, Relation, Result};
 use howdah_target::numbers;
 use howdah_target::session::Session;
 use howdah_transcode::number::Numbers;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 /// Where numbers come from while a load runs.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl NumberSource {
         if count == 0 || self.is_off.load(Relaxed) {
             return None;
         }
-        let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taking = self.taking.lock();
         let session = taking.session.take().filter(|session| !session.is_closed());
         let last = taking.last.get(&plan.sequence).copied();
         let context = asker.context();

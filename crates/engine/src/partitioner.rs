@@ -11,8 +11,8 @@ use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result
 use howdah_target::date_partitions::{self, DateRanges};
 use howdah_transcode::encode::BinaryEncoder;
 use howdah_transcode::route;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// More of them are hardly meant: a wrong column, or days where months would do.
@@ -109,7 +109,7 @@ impl Partitioner {
     ) -> Result<()> {
         let Some((dated, unit)) = self.tables.get(relation).zip(self.unit) else { return Ok(()) };
         let context = asker.context();
-        let known = dated.covered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = dated.covered.lock().clone();
         let mut days = BTreeSet::new();
         route::read_numbers(records, reader, field_no, &dated.binary, |number| {
             let number = rounded(number, dated.unit_us);
@@ -182,7 +182,7 @@ impl Dated {
         (unit, day): (PartitionUnit, i64),
         (patience, lock_timeout_ms): (Duration, u64),
     ) -> Result<()> {
-        let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut covered = self.covered.lock();
         let (units, context) = (self.units_of_a_day(), asker.context());
         if covered.holds(day * units) || covered.barred.contains(&day) {
             return Ok(());

@@ -27,9 +27,10 @@ use howdah_model::{
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
+use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// Receipts of one file by chunk number.
@@ -151,7 +152,7 @@ impl Run {
     pub(crate) fn way_of_triggers(&self, table_no: u32) -> TriggersWay {
         let TablePlan { table, staging, .. } = &self.plan.tables[table_no as usize];
         let is_stored = matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);
-        let silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        let silent = self.silent.lock();
         match self.plan.job.triggers {
             TriggersChoice::Disable if silent.contains(&table.relation) => TriggersWay::Replica,
             TriggersChoice::Disable if is_stored && staging.is_none() => TriggersWay::Disable,
@@ -171,7 +172,7 @@ impl Run {
 
     /// What is in of one file.
     pub(crate) fn receipts(&self, file_no: u32) -> Receipts {
-        let receipts = self.receipts.read().unwrap_or_else(PoisonError::into_inner);
+        let receipts = self.receipts.read();
         receipts.get(&file_no).cloned().unwrap_or_default()
     }
 
@@ -228,7 +229,7 @@ impl Run {
 
     /// The ledger was read again.
     pub(crate) fn set_receipts(&self, receipts: HashMap<u32, Receipts>) {
-        *self.receipts.write().unwrap_or_else(PoisonError::into_inner) = receipts;
+        *self.receipts.write() = receipts;
     }
 }
 
@@ -286,7 +287,7 @@ impl Halt {
     }
 
     fn fail(&self, failure: Failure) {
-        let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.failure.lock();
         let replaces = match (&*first, failure.chunk) {
             (None, _) => true,
             (Some(Failure { chunk: Some((file_no, chunk_no)), .. }), Some((file, chunk))) => {
@@ -314,7 +315,7 @@ impl Halt {
         if !self.failed.load(Relaxed) {
             return true;
         }
-        let first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = self.failure.lock();
         match &*first {
             None => true,
             Some(failure) => failure.chunk.is_some_and(|(file, chunk)| file == file_no && chunk_no < chunk),
@@ -339,7 +340,7 @@ impl Halt {
     /// # Errors
     /// That failure.
     pub(crate) fn result(&self) -> Result<()> {
-        match &*self.failure.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.failure.lock() {
             None => Ok(()),
             Some(failure) => Err(failure.error.clone()),
         }

@@ -4,8 +4,9 @@ use howdah_model::{Error, ErrorKind, Result, TablePlan};
 use howdah_target::salvage::SentKeys;
 use howdah_target::salvage::probe::Probe;
 use howdah_target::session::Session;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// If a chunk had so many rows that broke constraints, the rows of the next one are asked about before any is sent.
 const BROKEN_MIN: usize = 64;
@@ -67,7 +68,7 @@ impl Probes {
 
     /// Rows of a chunk broke constraints, for these reasons.
     pub(crate) fn saw(&self, table_no: u32, probe: Option<&Probe>, broken: &[&Error], are_asked: bool) {
-        let mut expected = self.expected();
+        let mut expected = self.expected.lock();
         let of_table = expected.entry(table_no).or_default();
         of_table.are_broken = broken.len() >= BROKEN_MIN;
         of_table.are_left_out = probe.is_some_and(|probe| probe.leaves_out(broken));
@@ -77,17 +78,17 @@ impl Probes {
 
     /// COPY cannot leave such rows out.
     pub(crate) fn leave_none_out(&self, table_no: u32) {
-        self.expected().entry(table_no).or_default().never_left_out = true;
+        self.expected.lock().entry(table_no).or_default().never_left_out = true;
     }
 
     /// The next chunk is likely to have some, too.
     pub(crate) fn are_broken(&self, table_no: u32) -> bool {
-        self.expected().get(&table_no).is_some_and(|of_table| of_table.are_broken)
+        self.expected.lock().get(&table_no).is_some_and(|of_table| of_table.are_broken)
     }
 
     /// And COPY can leave them out, so that it need not be taken apart before.
     pub(crate) fn are_left_out(&self, table_no: u32) -> bool {
-        let expected = self.expected();
+        let expected = self.expected.lock();
         let of_table = expected.get(&table_no);
         of_table.is_some_and(|of_table| of_table.are_left_out && !of_table.never_left_out)
     }
@@ -95,25 +96,21 @@ impl Probes {
     /// Rows in binary need not be taken apart before they are sent.
     pub(crate) fn keep_form(&self, table_no: u32) -> bool {
         self.are_left_out(table_no)
-            || self.expected().get(&table_no).is_some_and(|of_table| of_table.stay_written)
+            || self.expected.lock().get(&table_no).is_some_and(|of_table| of_table.stay_written)
     }
 
     /// So many could not be told without asking that it is best to ask at once.
     pub(crate) fn are_asked(&self, table_no: u32) -> bool {
-        self.expected().get(&table_no).is_some_and(|of_table| of_table.are_asked)
+        self.expected.lock().get(&table_no).is_some_and(|of_table| of_table.are_asked)
     }
 
     /// Many rows of a chunk were refused that the server had to try itself, or not.
     pub(crate) fn set_inserted(&self, table_no: u32, are_inserted: bool) {
-        self.expected().entry(table_no).or_default().are_inserted = are_inserted;
+        self.expected.lock().entry(table_no).or_default().are_inserted = are_inserted;
     }
 
     /// The next chunk is likely to have some, too.
     pub(crate) fn are_inserted(&self, table_no: u32) -> bool {
-        self.expected().get(&table_no).is_some_and(|of_table| of_table.are_inserted)
-    }
-
-    fn expected(&self) -> MutexGuard<'_, BTreeMap<u32, Expected>> {
-        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
+        self.expected.lock().get(&table_no).is_some_and(|of_table| of_table.are_inserted)
     }
 }

@@ -11,10 +11,11 @@ use howdah_model::{
 };
 use howdah_target::ledger::FileAccount;
 use howdah_transcode::mend::Counts;
+use parking_lot::Mutex;
 use pauses::Pauses;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 const STAGES: [Stage; 10] = [
@@ -112,19 +113,19 @@ impl FileTally {
     /// Counters for a reading of the file that begins now.
     pub(crate) fn fresh_mends(&self, fields: usize) -> Arc<Counts> {
         let counts = Arc::new(Counts::new(fields));
-        *self.mends.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&counts));
+        *self.mends.lock() = Some(Arc::clone(&counts));
         counts
     }
 
     /// Counters for chunks that are mended one by one: they go on when chunks are loaded once more.
     pub(crate) fn mends(&self, fields: usize) -> Arc<Counts> {
-        let mut mends = self.mends.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut mends = self.mends.lock();
         Arc::clone(mends.get_or_insert_with(|| Arc::new(Counts::new(fields))))
     }
 
     /// The counters of the reading under way or, if there is none, of the last one.
     pub(crate) fn mends_so_far(&self) -> Option<Arc<Counts>> {
-        self.mends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.mends.lock().clone()
     }
 
     /// All chunks of the file have been found and stored.
@@ -261,8 +262,8 @@ impl Tally {
 
     /// Sessions were seen in these wait events, some of them without a chunk.
     pub(crate) fn saw_waits(&self, seen: &[(String, u32)], without_chunk: u32) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).look(seen, without_chunk);
-        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        self.seen.lock().look(seen, without_chunk);
+        let mut waits = self.waits.lock();
         for (wait, sessions) in seen {
             *waits.entry(wait.clone()).or_default() += u64::from(*sessions);
         }
@@ -270,7 +271,7 @@ impl Tally {
 
     /// What was seen of the sessions since this was asked last.
     pub(crate) fn take_seen(&self) -> Seen {
-        std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.seen.lock())
     }
 
     /// The time since the server took the first bytes, which it has.
@@ -280,17 +281,17 @@ impl Tally {
 
     /// The number of sessions was thought over.
     pub(crate) fn decided(&self, step: SessionsStep) {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+        self.trace.lock().push(step);
     }
 
     /// The number of sessions that was found, if one was looked for.
     pub(crate) fn sessions_found(&self) -> Option<u32> {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner).sessions()
+        self.trace.lock().sessions()
     }
 
     /// The user is to know this; false if it is known already.
     pub(crate) fn warn(&self, message: &str) -> bool {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut warnings = self.warnings.lock();
         let is_new = !warnings.iter().any(|known| known == message);
         if is_new {
             warnings.push(message.to_owned());
@@ -300,22 +301,22 @@ impl Tally {
 
     /// All rows have come from the staging table into this one.
     pub(crate) fn set_changes(&self, table: &Relation, changes: Changes) {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), changes);
+        self.changes.lock().insert(table.to_string(), changes);
     }
 
     /// That is known of this table.
     pub(crate) fn has_changes(&self, table: &Relation) -> bool {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&table.to_string())
+        self.changes.lock().contains_key(&table.to_string())
     }
 
     /// Rows still wait in a staging table when the load ends; so many have come into this one.
     pub(crate) fn set_come(&self, table: &Relation, rows: u64) {
-        self.come.lock().unwrap_or_else(PoisonError::into_inner).insert(table.to_string(), rows);
+        self.come.lock().insert(table.to_string(), rows);
     }
 
     /// Rows that are in no table at the end of this run: of all that were stored, those that still wait.
     pub(crate) fn rows_waiting(&self, plan: &Plan) -> u64 {
-        let come = self.come.lock().unwrap_or_else(PoisonError::into_inner);
+        let come = self.come.lock();
         let waiting = come.iter().map(|(table, rows)| self.rows_for(plan, table).saturating_sub(*rows));
         waiting.sum()
     }
@@ -329,12 +330,12 @@ impl Tally {
 
     /// A setting was changed for this load.
     pub(crate) fn tuned(&self, setting: String) {
-        self.tuned.lock().unwrap_or_else(PoisonError::into_inner).push(setting);
+        self.tuned.lock().push(setting);
     }
 
     /// What is stored is what was read.
     pub(crate) fn set_verified(&self, verified: Verified) {
-        *self.verified.lock().unwrap_or_else(PoisonError::into_inner) = Some(verified);
+        *self.verified.lock() = Some(verified);
     }
 
     /// The files are read once more, after a crash of the server.
@@ -369,7 +370,7 @@ impl Tally {
     pub(crate) fn rejected(&self, location: &str, file_no: u32, rejects: &[Reject]) {
         let file = self.file(file_no);
         file.rejected.fetch_add(rejects.len() as u64, Relaxed);
-        let mut first = file.first_rejects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = file.first_rejects.lock();
         let room = FIRST_REJECTS_MAX.saturating_sub(first.len());
         first.extend(rejects.iter().take(room).map(|reject| told(location, reject)));
     }
@@ -430,8 +431,8 @@ impl Tally {
     pub(crate) fn summary(&self, plan: &Plan, status: Status) -> Summary {
         let files: Vec<FileSummary> =
             plan.files.iter().enumerate().map(|(no, _)| self.file_summary(plan, no)).collect();
-        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let come = self.come.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let changes = self.changes.lock();
+        let come = self.come.lock().clone();
         let mut tables: BTreeMap<String, TableSummary> = BTreeMap::new();
         for file in &files {
             let table = tables.entry(file.table.clone()).or_insert_with(|| TableSummary {
@@ -463,21 +464,21 @@ impl Tally {
             comments: self.mends().map(|counts| counts.comments()).sum(),
             mended: self.mended(),
             left_out: self.left_out(plan),
-            warnings: self.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            warnings: self.warnings.lock().clone(),
             read: self.read_values(plan),
             bytes_read: files.iter().map(|file| file.bytes_read).sum(),
             wall_seconds: self.started.elapsed().as_secs_f64(),
             stages: self.stages(),
             sessions: self.sessions_max.load(Relaxed),
-            sessions_trace: self.trace.lock().unwrap_or_else(PoisonError::into_inner).steps(),
+            sessions_trace: self.trace.lock().steps(),
             waits: self.wait_shares(),
             limit: None,
             retries: self.retries.load(Relaxed),
-            tuned: self.tuned.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            tuned: self.tuned.lock().clone(),
             paused_seconds: self.pauses.paused(Instant::now()).as_secs_f64(),
             files,
             tables: tables.into_values().collect(),
-            verified: self.verified.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            verified: self.verified.lock().clone(),
         };
         summary.limit = limit::of(&summary);
         summary
@@ -488,7 +489,7 @@ impl Tally {
         let FileAccount { rows_read, mut rows_stored, rows_rejected } = self.account(no);
         let table = plan.tables[file.table_no as usize].table.relation.to_string();
         // Which file the rows are of that have come in is not known.
-        if self.come.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&table) {
+        if self.come.lock().contains_key(&table) {
             rows_stored = 0;
         }
         FileSummary {
@@ -538,7 +539,7 @@ impl Tally {
                 sqlstate: None,
                 reason: out.reason,
             });
-            let mut rejects = tally.first_rejects.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut rejects = tally.first_rejects.lock().clone();
             rejects.sort_by_key(|reject| reject.record.unwrap_or(u64::MAX));
             mended.chain(rejects)
         };
@@ -577,7 +578,7 @@ impl Tally {
     }
 
     fn wait_shares(&self) -> BTreeMap<String, f64> {
-        let waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = self.waits.lock();
         let all: u64 = waits.values().sum();
         // A count of samples: far below 2^53.
         waits.iter().map(|(wait, seen)| (wait.clone(), *seen as f64 / all.max(1) as f64)).collect()

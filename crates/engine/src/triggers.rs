@@ -12,7 +12,6 @@ use crate::settle::put_back_within_ms;
 use howdah_model::{Relation, Result, TriggersChoice, TriggersWay, sqlstate};
 use howdah_target::ledger::UndoKind;
 use howdah_target::undo::triggers;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -78,7 +77,7 @@ async fn silence(run: &Run, relation: &Relation) -> Result<()> {
     let ledger = run.ledger.as_ref();
     let way = way_of_triggers(relation, &found, &found.checks, ledger.is_some(), session.server_version())?;
     if way == TriggersWay::Replica {
-        run.silent.lock().unwrap_or_else(PoisonError::into_inner).insert(relation.clone());
+        run.silent.lock().insert(relation.clone());
     }
     let (TriggersWay::Disable, Some(ledger)) = (way, ledger) else { return Ok(()) };
     let lock_within_ms = lock_within_ms(run);

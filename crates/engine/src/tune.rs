@@ -16,7 +16,6 @@ use howdah_target::tune::{GivenUp, table, tuners};
 use howdah_target::upkeep;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Of more tables than this, it is not told of each.
@@ -119,7 +118,7 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     }
     let Some(session) = session else { return Ok(()) };
     // It keeps loads of other ledgers away until all is put back.
-    *tuner(run) = Some(session);
+    *run.tuner.lock() = Some(session);
     let set: Vec<String> = set.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
     for setting in &set {
         run.tally.tuned(setting.replacen(" = ", " of the server = ", 1));
@@ -128,15 +127,11 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     Ok(())
 }
 
-fn tuner(run: &Run) -> MutexGuard<'_, Option<Session>> {
-    run.tuner.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Where the session that marks the load is gone, another takes its place: a load of another ledger would take what is set now for what
 /// was there before, and this one could not put it back as long as that one lasts. A server that gives no answer is asked the next time.
 pub(crate) async fn mark_again(run: &Run, tries: &mut Tries) {
     let Some(ledger) = run.ledger.as_ref() else { return };
-    if !tuner(run).as_ref().is_some_and(Session::is_closed) || !tries.is_due() {
+    if !run.tuner.lock().as_ref().is_some_and(Session::is_closed) || !tries.is_due() {
         return;
     }
     let session = match run.context.connection.open_new().await {
@@ -145,7 +140,7 @@ pub(crate) async fn mark_again(run: &Run, tries: &mut Tries) {
     };
     tries.opened();
     if tuners::mark(&session, ledger).await.is_ok() {
-        tuner(run).replace(session);
+        run.tuner.lock().replace(session);
     }
 }
 
@@ -177,7 +172,7 @@ pub(crate) async fn put_back(run: &Run, session: &Session, failed: bool) {
         let restore = restore_command(&context, ledger, job_id);
         run.warn(format!("{error}; {restore}, or the next load, puts back what was tuned"));
     }
-    tuner(run).take();
+    run.tuner.lock().take();
 }
 
 /// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then

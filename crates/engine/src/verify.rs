@@ -21,10 +21,11 @@ use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use howdah_target::verify::{self, Again, Sum};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Compares what is where the chunks were copied to: the tables, or their staging tables. `None` if that was not asked.
@@ -482,12 +483,12 @@ impl Comparison {
         let compared = verify::read_again(session, (target, again), chunk, progress).await?;
         self.chunks.fetch_add(1, Relaxed);
         if let Some(read) = read {
-            let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut read = read.lock();
             *read = read.and(compared.read);
         } else if compared.read != stored {
             self.explained.store(true, Relaxed);
             let difference = Difference::of_values(receipt, compared.read, &compared.columns);
-            self.differences.lock().unwrap_or_else(PoisonError::into_inner).push(difference);
+            self.differences.lock().push(difference);
         }
         Ok(())
     }
@@ -521,10 +522,10 @@ impl Comparison {
 
     /// How many chunks were only counted.
     fn result(&self, run: &Run) -> Result<u64> {
-        let differences = self.differences.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let differences = self.differences.lock().clone();
         result(run, &self.receipts, differences)?;
         for (table_no, read) in &self.read {
-            let read = *read.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = *read.lock();
             if self.found.made.get(table_no) != Some(&read) {
                 return Err(other_values(&run.plan.tables[*table_no as usize]));
             }

@@ -12,9 +12,10 @@ use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::activity::{self, Activity, CLIENT_READ};
 use howdah_target::commit::{CopyProgress, Phase};
 use howdah_target::session::{Backend, Session};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -48,22 +49,22 @@ impl Slot {
 
     /// A chunk is being stored on this backend.
     pub(crate) fn begin(&self, backend: Backend) {
-        *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = Some(backend);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = (0, 0, Phase::Idle, Instant::now());
+        *self.backend.lock() = Some(backend);
+        *self.last.lock() = (0, 0, Phase::Idle, Instant::now());
     }
 
     /// Nothing is being stored.
     pub(crate) fn end(&self) {
-        *self.backend.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.backend.lock() = None;
     }
 
     fn backend(&self) -> Option<Backend> {
-        *self.backend.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.backend.lock()
     }
 
     /// It has not moved for too long.
     fn idle_too_long(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let (bytes, steps, phase) = (self.progress.bytes(), self.progress.steps(), self.progress.phase());
         if (bytes, steps, phase) != (last.0, last.1, last.2) {
             *last = (bytes, steps, phase, Instant::now());
@@ -99,37 +100,37 @@ impl Slots {
     /// One more.
     pub(crate) fn add(&self) -> Arc<Slot> {
         let slot = Arc::new(Slot::new());
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&slot));
+        self.all.lock().push(Arc::clone(&slot));
         slot
     }
 
     /// One fewer.
     pub(crate) fn remove(&self, slot: &Arc<Slot>) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, slot));
+        self.all.lock().retain(|other| !Arc::ptr_eq(other, slot));
     }
 
     /// Bytes of unfinished chunks that the connections have taken.
     pub(crate) fn bytes_under_way(&self) -> u64 {
-        let slots = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.all.lock();
         slots.iter().map(|slot| slot.progress.bytes()).sum()
     }
 
     /// The server answers a session of this load that does not copy.
     pub(crate) fn heard(&self) {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.heard.lock() = Some(Instant::now());
     }
 
     fn is_heard(&self) -> bool {
-        let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = *self.heard.lock();
         heard.is_some_and(|heard| heard.elapsed() < STALL_AFTER)
     }
 
     fn len(&self) -> usize {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.all.lock().len()
     }
 
     fn busy(&self) -> Vec<(Backend, Arc<Slot>)> {
-        let slots = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = self.all.lock();
         slots.iter().filter_map(|slot| Some((slot.backend()?, Arc::clone(slot)))).collect()
     }
 }
@@ -259,7 +260,7 @@ mod tests {
         ] {
             let slot = Arc::new(Slot::new());
             let before = Instant::now().checked_sub(STALL_AFTER).unwrap();
-            *slot.last.lock().unwrap() = (0, 0, Phase::Idle, before);
+            *slot.last.lock() = (0, 0, Phase::Idle, before);
             let activity =
                 Activity { pid: 7, state: state.to_owned(), unchanged, wait: CLIENT_READ.to_owned() };
             end_stalled(&[(backend, Arc::clone(&slot))], &[activity]);

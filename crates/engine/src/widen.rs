@@ -16,8 +16,8 @@ use howdah_transcode::infer::{
     ColumnState, Inferred, Watch, are_held_by_numeric, are_plain_numbers, are_wall_times, digits_as_read,
     misfit,
 };
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// A column whose type was chosen from a sample, or may be given a wider one.
@@ -90,7 +90,7 @@ impl Widener {
 
     /// Watches for one chunk of records with these fields; `None` when no column of the table is open.
     pub(crate) fn watches(&self, relation: &Relation, fields: &[Option<String>]) -> Option<Watches> {
-        let open = self.tables.get(relation)?.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.tables.get(relation)?.lock();
         let watch = |field: &Option<String>| {
             let column = open.get(field.as_ref()?).filter(|column| column.type_name != "text")?;
             let chosen = if column.made { &column.state } else { &ColumnState::default() };
@@ -115,7 +115,7 @@ impl Widener {
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
         let context = asker.context();
-        let mut open = table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = table.lock();
         let seen = of_others(&open, &watches);
         let changes = changes(asker, relation, &mut open, (watches, values), patience)?;
         if changes.is_empty() {
@@ -157,7 +157,7 @@ impl Widener {
         (patience, skips): (Duration, bool),
     ) -> Result<Option<Misfit>> {
         let Some(table) = self.tables.get(relation) else { return Ok(None) };
-        let mut open = table.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut open = table.lock().clone();
         let wider = changes(asker, relation, &mut open, seen, patience)?;
         let is_left_out = |wider: &Wider| {
             skips

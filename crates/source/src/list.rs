@@ -13,9 +13,10 @@ use crate::object::Object;
 use crate::stdin::Pipe;
 use crate::store;
 use howdah_model::{Error, ErrorKind, Result};
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use url::Url;
 
 /// The ways to bytes outside. Cheap to clone; clones share connections.
@@ -84,7 +85,7 @@ impl Sources {
         objects.sort_by(|one, other| one.location().cmp(other.location()));
         // Two `**` lead to a file in several ways.
         objects.dedup_by(|one, other| one.location() == other.location());
-        let mut files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.0.files.lock();
         let ids = objects.iter().filter_map(|object| Some((object.location().to_owned(), object.file_id()?)));
         files.extend(ids);
         drop(files);
@@ -96,7 +97,7 @@ impl Sources {
     /// # Errors
     /// `SourceChanged` where `version` is given and the object has another one, or is another file than the one that was listed.
     pub async fn open(&self, location: &str, version: Option<&str>) -> Result<Object> {
-        let known = self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).get(location).cloned();
+        let known = self.0.urls.lock().get(location).cloned();
         let parsed = known.map_or_else(|| Location::parse(location), |url| Ok(Location::Http(url)))?;
         let object = match parsed {
             Location::Path(path) => failure::blocking(move || file::open(&path)).await?,
@@ -121,7 +122,7 @@ impl Sources {
 
     /// Another file was listed under this name.
     fn is_replaced(&self, object: &Object) -> bool {
-        let files = self.0.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = self.0.files.lock();
         files.get(object.location()).is_some_and(|listed| Some(*listed) != object.file_id())
     }
 
@@ -129,7 +130,7 @@ impl Sources {
         let object = http::open(made_once(&self.0.of_urls, client::of_urls)?, url).await?;
         let shown = location::shown(url);
         if shown != url.as_str() {
-            self.0.urls.lock().unwrap_or_else(PoisonError::into_inner).insert(shown, url.clone());
+            self.0.urls.lock().insert(shown, url.clone());
         }
         Ok(object)
     }

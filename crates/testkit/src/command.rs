@@ -3,13 +3,14 @@
 //! Enters: the path of the binary (only the tests of its own crate know it), arguments, environment. Leaves:
 //! exit code or signal, and all it wrote. The caller's `PG*`, `AWS_*` and `HOWDAH_*` variables do not leak in.
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -252,14 +253,14 @@ impl Capture {
         let thread = std::thread::spawn(move || {
             let mut block = [0; 8192];
             while let Ok(count @ 1..) = pipe.read(&mut block) {
-                sink.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&block[..count]);
+                sink.lock().extend_from_slice(&block[..count]);
             }
         });
         Capture { bytes, thread: Some(thread) }
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.bytes.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+        String::from_utf8_lossy(&self.bytes.lock()).into_owned()
     }
 
     fn end(&mut self) -> String {

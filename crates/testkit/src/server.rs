@@ -7,11 +7,12 @@
 use crate::database::{Database, execute};
 use crate::guard::Guard;
 use crate::place::{account, free_port, give, private_folder, scratch, servers_folder};
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -177,12 +178,15 @@ impl Server {
         let answers = || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1").is_ok();
         let mut ended = false;
         let answered = wait_until(|| {
-            ended =
-                self.lock().as_mut().is_none_or(|child| child.try_wait().expect("the postmaster").is_some());
+            ended = self
+                .postmaster
+                .lock()
+                .as_mut()
+                .is_none_or(|child| child.try_wait().expect("the postmaster").is_some());
             ended || answers()
         });
         if ended {
-            self.lock().take();
+            self.postmaster.lock().take();
             self.start();
         } else if !answered {
             self.crash_and_restart();
@@ -212,7 +216,7 @@ impl Server {
     }
 
     fn stop(&self, signal: Signal) {
-        let Some(mut child) = self.lock().take() else { return };
+        let Some(mut child) = self.postmaster.lock().take() else { return };
         if let Some(pid) = pid_of(&child) {
             let _ = kill_process(pid, signal);
         }
@@ -221,7 +225,7 @@ impl Server {
     }
 
     fn try_start(&self) -> Result<(), String> {
-        let mut postmaster = self.lock();
+        let mut postmaster = self.postmaster.lock();
         assert!(postmaster.is_none(), "the server runs already");
         let mut command = Command::new(bin(self.major, "postgres"));
         let log = fs::OpenOptions::new().append(true).create(true).open(self.folder.path().join("log"));
@@ -265,16 +269,11 @@ impl Server {
             format!("{}\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n", options.hba.join("\n"));
         self.write_file("pg_hba.conf", hba.as_bytes());
     }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Child>> {
-        // A test that panicked while holding it left nothing half-done.
-        self.postmaster.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(mut child) = self.lock().take() {
+        if let Some(mut child) = self.postmaster.lock().take() {
             if let Some(pid) = pid_of(&child) {
                 let _ = kill_process(pid, Signal::QUIT);
             }

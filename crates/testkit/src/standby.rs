@@ -3,7 +3,7 @@
 use crate::guard::Guard;
 use crate::place::{free_port, private_folder, scratch};
 use crate::server::{Server, ServerOptions, copy_template};
-use std::sync::Mutex;
+use parking_lot::Mutex;
 
 impl Server {
     /// A streaming standby of this server, which is stopped and started for it. The server must have been given

@@ -5,9 +5,10 @@
 #![allow(clippy::print_stdout, clippy::disallowed_types, clippy::disallowed_methods)]
 
 use howdah_transcode::decompress::{Helpers, Piece, SNIFF_BYTES, ahead, sniff};
+use parking_lot::Mutex;
 use std::io::Read;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// As the feeders take them.
@@ -29,7 +30,7 @@ impl Threads {
             let offered = Arc::clone(&offered);
             std::thread::spawn(move || {
                 loop {
-                    let next = offered.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let next = offered.lock().recv();
                     let Ok(piece) = next else { return };
                     piece.decode();
                 }

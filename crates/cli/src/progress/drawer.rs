@@ -5,21 +5,20 @@ use crate::printer::{self, Printer};
 use crate::units::show_rows;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Draws until the process ends.
 pub(super) fn draw(shared: &Arc<Shared>, mut canvas: Canvas) {
     let wait = if canvas.screen.is_some() { DRAW_EVERY } else { LOOK_EVERY };
-    let mut state = shared.lock();
+    let mut state = shared.state.lock();
     loop {
-        let waited = shared.changed.wait_timeout_while(state, wait, |state| !state.due);
-        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        shared.changed.wait_while_for(&mut state, |state| !state.due, wait);
         let view = state.view();
         (state.due, state.writing_since) = (false, Some(Instant::now()));
         drop(state);
-        canvas.show(view, || shared.lock().writing_since = Some(Instant::now()));
-        state = shared.lock();
+        canvas.show(view, || shared.state.lock().writing_since = Some(Instant::now()));
+        state = shared.state.lock();
         state.writing_since = None;
         shared.shown.notify_all();
     }

@@ -4,7 +4,7 @@
 //! state at the border, the number of records so far) goes through a turnstile.
 
 use howdah_model::Result;
-use std::sync::{Condvar, Mutex, PoisonError};
+use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 /// How often a waiting thread looks whether its work is still wanted.
@@ -27,19 +27,19 @@ impl<T: Clone> Turnstile<T> {
     /// # Errors
     /// What `wanted` returns, when it returns an error while waiting.
     pub(super) fn wait(&self, piece: u64, wanted: impl Fn() -> Result<()>) -> Result<T> {
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.turn.lock();
         loop {
             if turn.0 == piece {
                 return Ok(turn.1.clone());
             }
             wanted()?;
-            turn = self.passed.wait_timeout(turn, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
+            self.passed.wait_for(&mut turn, LOOK_EVERY);
         }
     }
 
     /// Hands a value to the next piece. Only the holder of the current piece may call this, once.
     pub(super) fn pass(&self, next_piece: u64, value: T) {
-        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = (next_piece, value);
+        *self.turn.lock() = (next_piece, value);
         self.passed.notify_all();
     }
 }

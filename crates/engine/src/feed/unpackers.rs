@@ -6,8 +6,9 @@
 use crate::pipeline::Run;
 use howdah_model::{Error, ErrorKind, Result, Stage};
 use howdah_transcode::decompress::{Helpers, Piece};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// The threads; they end when this is dropped.
 pub(super) struct Unpackers {
@@ -51,7 +52,7 @@ impl Unpackers {
 
 impl Drop for Unpackers {
     fn drop(&mut self) {
-        self.offers.open().closed = true;
+        self.offers.open.lock().closed = true;
         self.offers.changed.notify_all();
     }
 }
@@ -62,7 +63,7 @@ impl Helpers for Unpackers {
     }
 
     fn offer(&self, piece: Arc<Piece>) {
-        let mut open = self.offers.open();
+        let mut open = self.offers.open.lock();
         open.pieces.retain(|piece| piece.strong_count() > 0);
         open.pieces.push_back(Arc::downgrade(&piece));
         drop(open);
@@ -71,13 +72,9 @@ impl Helpers for Unpackers {
 }
 
 impl Offers {
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for a piece that is still wanted; `None` when there will be no more.
     fn next(&self) -> Option<Arc<Piece>> {
-        let mut open = self.open();
+        let mut open = self.open.lock();
         loop {
             if open.closed {
                 return None;
@@ -87,7 +84,7 @@ impl Offers {
                     Some(piece) => return Some(piece),
                     None => continue,
                 },
-                None => open = self.changed.wait(open).unwrap_or_else(PoisonError::into_inner),
+                None => self.changed.wait(&mut open),
             }
         }
     }

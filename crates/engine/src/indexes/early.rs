@@ -14,9 +14,10 @@ use crate::{Context, Stop};
 use howdah_model::{ErrorKind, Mode, Plan, Relation, Result, Tune};
 use howdah_target::ledger::{Undo, UndoKind};
 use howdah_target::session::Session;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// A table is not waited for when less than so many chunks are left of others: what has all its rows then is built with the rest.
@@ -74,16 +75,12 @@ impl Early {
 
     /// What was begun, whether it came to its end or not.
     pub(crate) fn begun(&self) -> Vec<Undo> {
-        self.entries().begun.clone()
+        self.entries.lock().begun.clone()
     }
 
     /// The last chunk has been taken: nobody waits any more.
     pub(crate) fn end(&self) {
         self.over.raise();
-    }
-
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// There may be something to build, and time for it. A load that pauses leaves disks and replicas alone; a second reading
@@ -94,7 +91,7 @@ impl Early {
             return false;
         }
         let has_none = {
-            let entries = self.entries();
+            let entries = self.entries.lock();
             entries.read && entries.waiting.is_empty()
         };
         !has_none
@@ -108,7 +105,7 @@ impl Early {
         let is_complete = |relation: &Relation| {
             self.tables.get(relation).is_none_or(|files| files.are_complete(&run.tally))
         };
-        let mut entries = self.entries();
+        let mut entries = self.entries.lock();
         if (self.building() + 1) * 2 > run.tally.sessions.load(Relaxed) {
             return None;
         }
@@ -140,11 +137,11 @@ pub(crate) async fn build_next(run: &Run, session: &mut Option<Session>) -> bool
     if !early.is_due(run) {
         return false;
     }
-    let is_first = !std::mem::replace(&mut early.entries().read, true);
+    let is_first = !std::mem::replace(&mut early.entries.lock().read, true);
     if is_first {
         // What cannot be read now is read behind the last row.
         let read = run.context.stop.guard(open_indexes(run, session)).await;
-        early.entries().waiting = read.unwrap_or_default();
+        early.entries.lock().waiting = read.unwrap_or_default();
     }
     let Some((entry, building)) = early.take(run) else { return false };
     let task = tokio::spawn(build(run, (entry, building), session.take()));
@@ -204,6 +201,6 @@ fn build(
             }
             Ok(_) | Err(_) => {}
         }
-        work.spare.into_inner().unwrap_or_else(PoisonError::into_inner).pop()
+        work.spare.into_inner().pop()
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::pipeline::Run;
 use howdah_model::{Error, Event, Result, sqlstate};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Often enough to go on soon; rare enough that what a try writes before it fails costs nobody anything.
@@ -43,7 +43,7 @@ impl Fullness {
 
     /// How long the table's chunks have waited, and whether that begins now; `None` when it has given up.
     fn pause(&self, run: &Run, table_no: u32, limit: Duration) -> Option<(Duration, bool)> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let is_first = !state.contains_key(&table_no);
         if is_first {
             run.tally.pauses.begin(Instant::now());
@@ -59,12 +59,12 @@ impl Fullness {
 
     /// Chunks wait for room.
     pub(super) fn is_on(&self) -> bool {
-        !self.state().is_empty()
+        !self.0.lock().is_empty()
     }
 
     /// A chunk of this table is in for which there was no room.
     pub(super) fn over(&self, run: &Run, table_no: u32) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         let Some(Pause { since, .. }) = state.get(&table_no).filter(|pause| !pause.gave_up).copied() else {
             return;
         };
@@ -80,13 +80,9 @@ impl Fullness {
 
     /// No chunk waits any more, whether there is room or not.
     pub(super) fn end(&self, run: &Run) {
-        let left = std::mem::take(&mut *self.state());
+        let left = std::mem::take(&mut *self.0.lock());
         for _ in left.into_values().filter(|pause| !pause.gave_up) {
             run.tally.pauses.end(Instant::now());
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, BTreeMap<u32, Pause>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,9 +7,9 @@ use crate::retry::{Directive, directive};
 use crate::tries::Tries;
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::session::Session;
+use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -142,7 +142,7 @@ impl Handed {
 
     fn open_again(&self, run: &Run, session: Session) {
         self.end_refusal(run);
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.waiting > state.left.len() {
             state.left.push(session);
         } else {
@@ -153,7 +153,7 @@ impl Handed {
     }
 
     fn end_refusal(&self, run: &Run) {
-        self.state().refused = None;
+        self.state.lock().refused = None;
         run.tell("the server opens further sessions again");
         self.wake();
     }
@@ -166,19 +166,19 @@ impl Handed {
 
     /// Another worker waits for a session.
     pub(super) fn is_wanted(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.refused.is_some() && state.waiting > state.left.len()
     }
 
     /// Leaves the session to whoever has none.
     pub(super) fn give(&self, session: Session) {
-        self.state().left.push(session);
+        self.state.lock().left.push(session);
         self.wake();
     }
 
     /// A worker has a session now, or has none any more.
     pub(super) fn count(&self, holds: bool) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.holders = if holds { state.holders + 1 } else { state.holders.saturating_sub(1) };
         state.most = state.most.max(state.there());
         drop(state);
@@ -191,18 +191,18 @@ impl Handed {
     }
 
     fn refused(&self) -> Option<Refusal> {
-        self.state().refused
+        self.state.lock().refused
     }
 
     /// So many workers are of use.
     pub(super) fn sessions_max(&self) -> u32 {
-        let state = self.state();
+        let state = self.state.lock();
         if state.refused.is_some() { state.there().max(1) } else { u32::MAX }
     }
 
     /// So many sessions may be open at once when all workers have ended, as far as is known.
     pub(super) fn found_max(&self) -> u32 {
-        let state = self.state();
+        let state = self.state.lock();
         match state.refused {
             None => u32::MAX,
             Some(Refusal::NoRoom | Refusal::NoAnswer) => state.most.max(1),
@@ -213,12 +213,12 @@ impl Handed {
 
     /// There was no room for one more on the server.
     pub(super) fn count_without_room(&self) {
-        self.state().without_room += 1;
+        self.state.lock().without_room += 1;
     }
 
     /// How often there was none since this was asked last.
     pub(super) fn take_without_room(&self) -> u32 {
-        std::mem::take(&mut self.state().without_room)
+        std::mem::take(&mut self.state.lock().without_room)
     }
 
     /// One that is left when all workers have ended.
@@ -227,11 +227,11 @@ impl Handed {
     }
 
     fn has_left(&self) -> bool {
-        !self.state().left.is_empty()
+        !self.state.lock().left.is_empty()
     }
 
     fn take_left(&self) -> Option<Session> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         while let Some(session) = state.left.pop() {
             if !session.is_closed() {
                 return Some(session);
@@ -242,13 +242,13 @@ impl Handed {
 
     /// Sessions are handed from one worker to another.
     fn goes_round(&self) -> bool {
-        let state = self.state();
+        let state = self.state.lock();
         state.refused.is_some() && state.holders > 0
     }
 
     /// The server has refused a session. False if that leaves none to hand round.
     fn refuse(&self, refusal: Refusal) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let there = state.there();
         if there > 0 {
             if state.refused.is_none() {
@@ -264,10 +264,6 @@ impl Handed {
 
     fn wake(&self) {
         self.changes.send_modify(|count| *count += 1);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -301,7 +297,7 @@ struct Waiting<'a>(&'a Handed);
 
 impl Waiting<'_> {
     fn begin(handed: &Handed) -> Waiting<'_> {
-        handed.state().waiting += 1;
+        handed.state.lock().waiting += 1;
         handed.wake();
         Waiting(handed)
     }
@@ -309,6 +305,6 @@ impl Waiting<'_> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.state().waiting -= 1;
+        self.0.state.lock().waiting -= 1;
     }
 }

@@ -1,6 +1,6 @@
 //! How long no chunk was begun, or none could be stored. There may be several reasons at a time: it is one pause.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 
 /// All pauses of a load.
@@ -19,14 +19,14 @@ struct State {
 impl Pauses {
     /// One reason more.
     pub(crate) fn begin(&self, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.reasons += 1;
         state.since.get_or_insert(now);
     }
 
     /// One reason fewer.
     pub(crate) fn end(&self, now: Instant) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.reasons = state.reasons.saturating_sub(1);
         if state.reasons == 0 {
             let paused = state.since.take().map(|since| now.duration_since(since));
@@ -36,12 +36,8 @@ impl Pauses {
 
     /// All of them until now.
     pub(crate) fn paused(&self, now: Instant) -> Duration {
-        let state = self.state();
+        let state = self.0.lock();
         state.paused + state.since.map(|since| now.duration_since(since)).unwrap_or_default()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Replacement, refused, rows};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
 
@@ -50,7 +50,7 @@ impl Locks {
 
     /// What the last try has waited for in vain.
     pub(super) fn not_free(&self) -> Option<Relation> {
-        self.not_free.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.not_free.lock().clone()
     }
 
     /// Takes those of the old tables and of the views upon them. What is left of the time is for the tables that foreign keys refer
@@ -77,12 +77,12 @@ impl Locks {
                 continue;
             };
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-                *self.not_free.lock().unwrap_or_else(PoisonError::into_inner) = Some(relation);
+                *self.not_free.lock() = Some(relation);
             }
             return Err(refused(&error, replacement.old));
         }
         // What fails from here on is not for its sake.
-        *self.not_free.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.not_free.lock() = None;
         Ok(until)
     }
 }

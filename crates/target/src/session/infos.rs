@@ -1,7 +1,8 @@
 //! What the server tells a session besides its answers: kept while somebody listens, else dropped.
 
+use parking_lot::Mutex;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::{AsyncMessage, Connection};
 
@@ -26,16 +27,12 @@ pub(crate) struct Infos {
 impl Infos {
     /// Keeps what comes from here on.
     pub(crate) fn listen(&self) {
-        *self.kept() = Some(Vec::new());
+        *self.kept.lock() = Some(Vec::new());
     }
 
     /// What has come since, before the last answer; nothing more is kept. `None` if it was more than is kept.
     pub(crate) fn take(&self) -> Option<Vec<Info>> {
-        self.kept().take().filter(|kept| kept.len() < INFOS_MAX)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Option<Vec<Info>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().take().filter(|kept| kept.len() < INFOS_MAX)
     }
 }
 
@@ -50,7 +47,7 @@ where
 {
     while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message?
-            && let Some(kept) = infos.kept().as_mut().filter(|kept| kept.len() < INFOS_MAX)
+            && let Some(kept) = infos.kept.lock().as_mut().filter(|kept| kept.len() < INFOS_MAX)
         {
             let context = notice.where_().unwrap_or_default().to_owned();
             kept.push(Info { message: notice.message().to_owned(), context });

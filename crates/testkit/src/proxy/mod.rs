@@ -9,11 +9,12 @@ mod request;
 
 use crate::background::{block_on, runtime};
 use frontend::FrontendReader;
+use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
@@ -211,7 +212,7 @@ impl Proxy {
     }
 
     fn arm(&self, fault: Fault, left: Option<u64>) {
-        *self.shared.armed() = Armed { fault, left, bytes_to_server: 0, commits: 0, gets: 0 };
+        *self.shared.armed.lock() = Armed { fault, left, bytes_to_server: 0, commits: 0, gets: 0 };
         self.shared.changes.send_modify(|count| *count += 1);
     }
 }
@@ -241,12 +242,8 @@ enum Verdict {
 }
 
 impl Shared {
-    fn armed(&self) -> MutexGuard<'_, Armed> {
-        self.armed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn fault(&self) -> Fault {
-        self.armed().fault
+        self.armed.lock().fault
     }
 
     /// Counts a strike; the last one allowed disarms the fault.
@@ -262,7 +259,7 @@ impl Shared {
 
     /// Whether a new connection is turned away.
     fn refuses(&self) -> bool {
-        let mut armed = self.armed();
+        let mut armed = self.armed.lock();
         let refuses = armed.fault == Fault::Refuse;
         if refuses {
             self.fire(&mut armed);
@@ -274,7 +271,7 @@ impl Shared {
     /// beginning, because a message can only be found by walking over all before it.
     fn judge(&self, bytes: &[u8], frontend: &mut FrontendReader) -> Verdict {
         let commit = frontend.read(bytes);
-        let mut armed = self.armed();
+        let mut armed = self.armed.lock();
         armed.bytes_to_server += bytes.len() as u64;
         armed.commits += u64::from(commit.is_some());
         let verdict = match (armed.fault, commit) {

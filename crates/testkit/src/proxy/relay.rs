@@ -7,8 +7,8 @@ use super::frontend::FrontendReader;
 use super::request::BodyCut;
 use super::{Shared, Verdict};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -176,12 +176,12 @@ impl Connection {
     fn set_body_cut(&self, verdict: &Verdict) {
         let cut =
             if let Verdict::CutBody(after_bytes) = verdict { Some(BodyCut::new(*after_bytes)) } else { None };
-        *self.body_cut.lock().unwrap_or_else(PoisonError::into_inner) = cut;
+        *self.body_cut.lock() = cut;
     }
 
     /// How many of these bytes of a response still arrive.
     fn kept(&self, bytes: &[u8]) -> usize {
-        let mut cut = self.body_cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cut = self.body_cut.lock();
         cut.as_mut().map_or(bytes.len(), |cut| cut.kept(bytes))
     }
 }

@@ -10,9 +10,10 @@ use super::parts::{Cut, Cutter, InOrder, Part, SPARE_BYTES_MAX, begins_with_memb
 use super::{decoder, decoder_behind, explain, explained};
 use flate2::bufread::GzDecoder;
 use howdah_model::{Codec, Result};
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Chain, Cursor, Read};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// With less memory than this, a file is decoded in order.
 pub const AHEAD_BYTES_MIN: usize = 8 << 20;
@@ -85,12 +86,12 @@ struct Spares(Mutex<Vec<Vec<u8>>>);
 
 impl Spares {
     fn take(&self) -> Vec<u8> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+        self.0.lock().pop().unwrap_or_default()
     }
 
     fn put_back(&self, buffer: Vec<u8>) {
         if (1..=SPARE_BYTES_MAX).contains(&buffer.capacity()) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
+            self.0.lock().push(buffer);
         }
     }
 }
@@ -103,7 +104,7 @@ impl Piece {
     /// Decodes the part, if nobody has begun to. Tells whether it did.
     pub fn decode(&self) -> bool {
         {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if !matches!(*state, State::Waiting) {
                 return false;
             }
@@ -115,22 +116,18 @@ impl Piece {
     }
 
     fn is_decoded(&self) -> bool {
-        matches!(*self.state(), State::Decoded(_))
+        matches!(*self.state.lock(), State::Decoded(_))
     }
 
     /// The plain bytes, once whoever has begun has them.
     fn wait(&self) -> Option<Vec<u8>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         loop {
             match &mut *state {
                 State::Decoded(plain) => return plain.take(),
-                _ => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                _ => self.changed.wait(&mut state),
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,7 +139,7 @@ struct Settle<'a> {
 
 impl Drop for Settle<'_> {
     fn drop(&mut self) {
-        *self.piece.state() = State::Decoded(self.plain.take());
+        *self.piece.state.lock() = State::Decoded(self.plain.take());
         self.piece.changed.notify_all();
     }
 }

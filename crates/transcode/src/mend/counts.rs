@@ -3,8 +3,8 @@
 use super::passed::Passed;
 use super::records::At;
 use howdah_model::Mend;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 /// So many places of records left out are kept; further ones are only counted.
 const LEFT_OUT_SHOWN: usize = 100;
@@ -63,25 +63,25 @@ impl Counts {
 
     /// The first records that were left out, in the order of the file.
     pub fn left_out(&self) -> Vec<LeftOut> {
-        self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.left_out.lock().clone()
     }
 
     /// Number (from 1) and first byte of the record with which another table begins. Where it begins, the data ends.
     pub fn other_table(&self) -> Option<(u64, u64)> {
-        self.other_table.lock().unwrap_or_else(PoisonError::into_inner).map(|at| (at.record, at.byte))
+        self.other_table.lock().map(|at| (at.record, at.byte))
     }
 
     pub(super) fn set_other_table(&self, at: At) {
-        *self.other_table.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+        *self.other_table.lock() = Some(at);
     }
 
     /// Number (from 1) and first byte of the line `\.` which ends the data though more follows.
     pub fn end_marker(&self) -> Option<(u64, u64)> {
-        self.end_marker.lock().unwrap_or_else(PoisonError::into_inner).map(|at| (at.record, at.byte))
+        self.end_marker.lock().map(|at| (at.record, at.byte))
     }
 
     pub(super) fn set_end_marker(&self, at: At) {
-        *self.end_marker.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+        *self.end_marker.lock() = Some(at);
     }
 
     pub(super) fn add_mends(&self, mends: &[Mend]) {
@@ -103,18 +103,18 @@ impl Counts {
     /// The numbers in the file of these rows (ascending, from 0) of those that were sent behind its record `before`; `None` where more
     /// was passed over than is noted.
     pub fn numbers(&self, before: u64, rows: &[u64]) -> Vec<Option<u64>> {
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner).numbers(before, rows)
+        self.passed.lock().numbers(before, rows)
     }
 
     pub(super) fn add_blank(&self, record: u64) {
         self.add_mends(&[Mend::BlankRow]);
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner).add(record);
+        self.passed.lock().add(record);
     }
 
     pub(super) fn add_left_out(&self, record: u64, byte: u64, reason: &str) {
         self.add_mends(&[Mend::LeftOut]);
-        self.passed.lock().unwrap_or_else(PoisonError::into_inner).add(record);
-        let mut places = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        self.passed.lock().add(record);
+        let mut places = self.left_out.lock();
         if places.len() < LEFT_OUT_SHOWN {
             places.push(LeftOut { record, byte, reason: reason.to_owned() });
         }
