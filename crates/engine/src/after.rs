@@ -65,7 +65,7 @@ pub(crate) async fn run(run: &Run) {
 fn loaded(run: &Run) -> Vec<Loaded<'_>> {
     let mut tables: BTreeMap<&Relation, Loaded<'_>> = BTreeMap::new();
     for (no, file) in run.plan.files.iter().enumerate() {
-        let table = &run.plan.tables[file.table_no as usize].table;
+        let table = &run.plan.table(file.table_no).table;
         let entry = tables.entry(&table.relation);
         let loaded = entry.or_insert(Loaded { relation: &table.relation, kind: table.kind, rows: 0 });
         loaded.rows += run.tally.rows_of(no);

@@ -460,8 +460,7 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
 
 pub(crate) fn rows_for(run: &Run, relation: &Relation) -> u64 {
     let files = run.plan.files.iter().enumerate();
-    let of_table =
-        files.filter(|(_, file)| run.plan.tables[file.table_no as usize].table.relation == *relation);
+    let of_table = files.filter(|(_, file)| run.plan.table(file.table_no).table.relation == *relation);
     of_table.map(|(no, _)| run.tally.rows_of(no)).sum()
 }
 

@@ -82,7 +82,7 @@ pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -
     run.is_over = true;
     let run = Arc::new(run);
     let read = read_all(&run, opened).await.and_then(|()| expect_all(&run, &receipts));
-    let known = receipts.iter().filter(|(no, _)| run.plan.files[**no as usize].version.is_some());
+    let known = receipts.iter().filter(|(no, _)| run.plan.file(**no).version.is_some());
     count(&run.tally, &run.plan, known.flat_map(|(_, receipts)| receipts.values()));
     if read.is_ok() {
         context.tell(format!("nothing is left to do: {}", told.message()));

@@ -23,7 +23,7 @@ pub(crate) fn watching(ledger: Ledger, plan: &Plan) -> Ledger {
     }
     let by_steps = plan.job.arrival.is_staged();
     let goes_there = |table_no: u32| {
-        let relation = &plan.tables[table_no as usize].table.relation;
+        let relation = &plan.table(table_no).table.relation;
         unlogged.iter().any(|table| table.relation == *relation)
     };
     let files = (0..).zip(&plan.files).filter(|(_, file)| !by_steps && goes_there(file.table_no));

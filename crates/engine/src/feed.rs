@@ -81,7 +81,7 @@ impl Pieces {
             match supply {
                 Supply::File(file_no, _) if !halt.wants(file_no, 0) => {}
                 Supply::Ranges { file, next } if !halt.wants(file.file_no(), next) => {}
-                Supply::File(file_no, opened) if run.plan.files[file_no as usize].ranged => {
+                Supply::File(file_no, opened) if run.plan.file(file_no).ranged => {
                     let file = Arc::new(range::RangedFile::new(run, file_no, opened)?);
                     supplies.push_front(Supply::Ranges { next: file.first_range(), file });
                 }
@@ -162,7 +162,7 @@ pub(crate) fn start(
 fn by_table(plan: &Plan, opened: impl Iterator<Item = (usize, Opened)>) -> Vec<(usize, Opened)> {
     let mut files: Vec<(usize, Opened)> = opened.collect();
     if plan.job.arrival.freeze {
-        let relation = |no: usize| &plan.tables[plan.files[no].table_no as usize].table.relation;
+        let relation = |no: usize| &plan.table(plan.files[no].table_no).table.relation;
         let mut first = BTreeMap::new();
         files.iter().for_each(|(no, _)| {
             first.entry(relation(*no)).or_insert(*no);
@@ -275,8 +275,8 @@ struct Failure {
 
 /// The splitting rules of one file of the plan.
 fn rules(run: &Run, file_no: u32) -> Result<Rules> {
-    let file = &run.plan.files[file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
+    let file = run.plan.file(file_no);
+    let table = run.plan.table(file.table_no);
     let mut version = run.plan.server_version;
     if table.care == Care::Watched && table.format.kind == FormatKind::Csv {
         // A line `\.` is a record of the file, which the inspector refuses, whatever the server takes it for.
@@ -288,7 +288,7 @@ fn rules(run: &Run, file_no: u32) -> Result<Rules> {
 /// Where the first chunk of a file begins, in the bytes that are split: those of the file, or the COPY text that
 /// it is rewritten to.
 pub(crate) fn first_byte(plan: &Plan, file: &FilePlan) -> u64 {
-    match plan.tables[file.table_no as usize].care {
+    match plan.table(file.table_no).care {
         Care::Rewritten => 0,
         Care::Server | Care::Watched => file.data_start_byte,
     }

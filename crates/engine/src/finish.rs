@@ -56,7 +56,7 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
 /// A receipt that is lost proves nothing of rows that went elsewhere: loading them again might double them.
 fn expect_kept_here(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
     for (no, file) in run.plan.files.iter().enumerate() {
-        let table = &run.plan.tables[file.table_no as usize];
+        let table = run.plan.table(file.table_no);
         let (_, rows) = missing(run, no, receipts);
         if rows > 0 && table.outside {
             let message = format!(

@@ -120,7 +120,7 @@ impl Table {
 }
 
 fn relation(plan: &Plan, file_no: u32) -> &Relation {
-    &plan.tables[plan.files[file_no as usize].table_no as usize].table.relation
+    &plan.table_of(file_no).table.relation
 }
 
 /// Puts the chunk into the transaction of its table, which this begins.
@@ -244,7 +244,7 @@ async fn explain(
     };
     let again = match asking.await {
         Some(Ok(Outcome::Stored { .. })) => {
-            let rereadable = |file_no: &u32| run.plan.files[*file_no as usize].rereadable;
+            let rereadable = |file_no: &u32| run.plan.file(*file_no).rereadable;
             if table.files.numbers.iter().all(rereadable) && !is_about_others(chunk, &failed.error) {
                 return None;
             }

@@ -311,7 +311,7 @@ async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result
 
 /// The files that go into the table, as the ledger counts them.
 pub(crate) fn file_nos(plan: &Plan, relation: &Relation) -> Vec<i32> {
-    let is_of = |file: &FilePlan| plan.tables[file.table_no as usize].table.relation == *relation;
+    let is_of = |file: &FilePlan| plan.table(file.table_no).table.relation == *relation;
     let files = (0..).zip(&plan.files).filter(|(_, file)| is_of(file));
     files.map(|(no, _)| no).collect()
 }

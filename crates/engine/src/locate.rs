@@ -30,10 +30,10 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     }
     let (plan, origin) = (&run.plan, &chunk.origin);
     let error = with_key_hint(&plan.job.arrival.key, error);
-    let file = &plan.files[origin.file_no as usize];
+    let file = plan.file(origin.file_no);
     let place = Place { file: Some(file.location.clone()), ..Place::default() };
     let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
-    let table = &plan.tables[file.table_no as usize];
+    let table = plan.table(file.table_no);
     let Ok(rules) = Rules::new(&table.format, plan.server_version, file.eol) else { return error.at(place) };
     let Some(row) = row_of_line(chunk, table.encode, &rules, line) else { return error.at(place) };
     let place = Place { column: broken_column(plan, chunk, &error, row), ..place };
@@ -90,7 +90,7 @@ fn broken_column(plan: &Plan, chunk: &CopyChunk, error: &Error, row: u64) -> Opt
         return None;
     }
     let file_no = chunk.origin.file_no;
-    let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
+    let table = plan.table_of(file_no);
     let format = chunk_format(table);
     let rules = Rules::new(&format, plan.server_version, eol_of_chunk(plan, file_no)).ok()?;
     let range = rules.ranges_of(&chunk.bytes, &[row]).pop()?;
@@ -106,8 +106,8 @@ pub(crate) async fn record_of_row(run: &Run, origin: &Origin, row: u64) -> Optio
     if let Some(found) = reread::place(run, origin, row).await {
         return Some(found);
     }
-    let file = &run.plan.files[origin.file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
+    let file = run.plan.file(origin.file_no);
+    let table = run.plan.table(file.table_no);
     let rules = Rules::new(&table.format, run.plan.server_version, file.eol).ok()?;
     let byte = match table.encode {
         Encode::CopyText => byte_in_file(run, file, &rules, origin, row).await?,

@@ -150,7 +150,7 @@ impl Run {
     /// How the table's triggers are kept from firing. They are disabled for whoever wants none to fire and cannot have it
     /// otherwise, by this load or another.
     pub(crate) fn way_of_triggers(&self, table_no: u32) -> TriggersWay {
-        let TablePlan { table, staging, .. } = &self.plan.tables[table_no as usize];
+        let TablePlan { table, staging, .. } = self.plan.table(table_no);
         let is_stored = matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);
         let silent = self.silent.lock();
         match self.plan.job.triggers {

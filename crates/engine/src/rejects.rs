@@ -41,7 +41,7 @@ pub(crate) fn skips(run: &Run) -> bool {
 /// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where they cannot be told by the
 /// form that was made for them, its records are set aside.
 pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
-    let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
+    let table_no = run.plan.file(chunk.origin.file_no).table_no;
     let are_inserted = run.probes.are_inserted(table_no);
     let expected = skips(run) && (are_inserted || run.probes.are_broken(table_no));
     let is_binary = chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary);
@@ -54,7 +54,7 @@ pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
 
 /// COPY does not do it for this table: older servers fail at some conditions behind WHERE.
 pub(crate) fn leave_none_out(run: &Run, chunk: &CopyChunk) {
-    run.probes.leave_none_out(run.plan.files[chunk.origin.file_no as usize].table_no);
+    run.probes.leave_none_out(run.plan.file(chunk.origin.file_no).table_no);
 }
 
 /// What the table refuses can be told in the form that was made for the rows: they broke a constraint, or a trigger raised an error,
@@ -86,7 +86,7 @@ pub(crate) async fn store_rest(
     chunk: &CopyChunk,
     progress: &CopyProgress,
 ) -> Result<(Outcome, Vec<Reject>), ChunkError> {
-    let table_no = run.plan.files[chunk.origin.file_no as usize].table_no;
+    let table_no = run.plan.file(chunk.origin.file_no).table_no;
     let probe = run.probes.of(session, table_no, target.table).await?;
     let constraints = Constraints {
         probe: probe.as_deref(),
@@ -179,10 +179,9 @@ fn ranges_of(plan: &Plan, chunk: &CopyChunk, numbers: &[u64]) -> Vec<Range<usize
 }
 
 fn rules(plan: &Plan, chunk: &CopyChunk) -> Option<Rules> {
-    let file = &plan.files[chunk.origin.file_no as usize];
-    let table = &plan.tables[file.table_no as usize];
-    let eol = crate::feed::eol_of_chunk(plan, chunk.origin.file_no);
-    Rules::new(&chunk_format(table), plan.server_version, eol).ok()
+    let file_no = chunk.origin.file_no;
+    let eol = crate::feed::eol_of_chunk(plan, file_no);
+    Rules::new(&chunk_format(plan.table_of(file_no)), plan.server_version, eol).ok()
 }
 
 /// The bytes between records that are set aside, the number of the first record there, and the one that is set aside
@@ -284,7 +283,7 @@ fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
 /// Rows (ascending) as numbers of records in the file, some of which may not have been sent.
 fn numbers_in_file(run: &Run, chunk: &CopyChunk, rows: &[u64]) -> Vec<Option<u64>> {
     let origin = &chunk.origin;
-    let care = run.plan.tables[run.plan.files[origin.file_no as usize].table_no as usize].care;
+    let care = run.plan.table_of(origin.file_no).care;
     let before = origin.first_record.saturating_sub(1);
     match (run.tally.file(origin.file_no).mends_so_far(), care) {
         (None, _) => rows.iter().map(|row| Some(origin.first_record + row)).collect(),
@@ -300,8 +299,8 @@ fn numbers_in_file(run: &Run, chunk: &CopyChunk, rows: &[u64]) -> Vec<Option<u64
 /// What is kept of the records that were refused.
 async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Reject> {
     let (plan, origin) = (&run.plan, &chunk.origin);
-    let file = &plan.files[origin.file_no as usize];
-    let table = &plan.tables[file.table_no as usize];
+    let file = plan.file(origin.file_no);
+    let table = plan.table(file.table_no);
     let shaping = &plan.job.shaping;
     // What was mended may be as long as it was.
     let untouched = !shaping.lenient

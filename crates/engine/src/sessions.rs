@@ -224,8 +224,8 @@ fn is_refusal(error: &Error) -> bool {
 
 /// Where the chunk goes.
 fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
-    let file = &run.plan.files[chunk.origin.file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
+    let file = run.plan.file(chunk.origin.file_no);
+    let table = run.plan.table(file.table_no);
     let asynchronous = file.version.is_some() && run.ledger.is_some() && !table.outside;
     ChunkTarget {
         ledger: run.ledger.as_ref(),
@@ -307,7 +307,7 @@ impl<'a> Worker<'a> {
         }
         self.sifted = rejects::expects_broken(self.run, &mut chunk);
         let (run, origin) = (self.run, chunk.origin);
-        let table_no = run.plan.files[origin.file_no as usize].table_no;
+        let table_no = run.plan.file(origin.file_no).table_no;
         let mut had_no_room = false;
         loop {
             let storing = unless(until_given_up(run, &origin), Box::pin(self.try_store(&chunk)));
@@ -442,7 +442,7 @@ impl<'a> Worker<'a> {
         let origin = &chunk.origin;
         let rows = origin.records - rejects.len() as u64;
         if !rejects.is_empty() {
-            let location = &self.run.plan.files[origin.file_no as usize].location;
+            let location = &self.run.plan.file(origin.file_no).location;
             self.run.tally.rejected(location, origin.file_no, rejects);
         }
         let bytes = origin.end_byte - origin.start_byte;

@@ -69,7 +69,7 @@ struct Chunks {
 }
 
 fn is_rewritten(run: &Run, file_no: u32) -> bool {
-    run.plan.tables[run.plan.files[file_no as usize].table_no as usize].care == Care::Rewritten
+    run.plan.table_of(file_no).care == Care::Rewritten
 }
 
 /// Some of its records were not sent.

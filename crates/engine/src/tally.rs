@@ -322,8 +322,7 @@ impl Tally {
     }
 
     fn rows_for(&self, plan: &Plan, table: &str) -> u64 {
-        let of_table =
-            |file: &FilePlan| plan.tables[file.table_no as usize].table.relation.to_string() == table;
+        let of_table = |file: &FilePlan| plan.table(file.table_no).table.relation.to_string() == table;
         let files = plan.files.iter().enumerate().filter(|(_, file)| of_table(file));
         files.map(|(no, _)| self.rows_of(no)).sum()
     }
@@ -487,7 +486,7 @@ impl Tally {
     fn file_summary(&self, plan: &Plan, no: usize) -> FileSummary {
         let (file, tally) = (&plan.files[no], &self.files[no]);
         let FileAccount { rows_read, mut rows_stored, rows_rejected } = self.account(no);
-        let table = plan.tables[file.table_no as usize].table.relation.to_string();
+        let table = plan.table(file.table_no).table.relation.to_string();
         // Which file the rows are of that have come in is not known.
         if self.come.lock().contains_key(&table) {
             rows_stored = 0;
@@ -550,7 +549,7 @@ impl Tally {
     fn read_values(&self, plan: &Plan) -> Vec<ReadValues> {
         let mut read: Vec<ReadValues> = Vec::new();
         for (file, tally) in plan.files.iter().zip(&self.files) {
-            let (table, counts) = (&plan.tables[file.table_no as usize], tally.mends_so_far());
+            let (table, counts) = (plan.table(file.table_no), tally.mends_so_far());
             for (no, (column, reading)) in table.fields.iter().zip(&table.readings).enumerate() {
                 let (Some(column), Some(reading), Some(counts)) = (column, reading, &counts) else {
                     continue;

@@ -56,8 +56,7 @@ async fn enable_left(run: &Run) -> Result<()> {
 /// # Errors
 /// As for [`silence_all`].
 pub(crate) async fn silence_again(run: &Run, file_no: u32) -> Result<()> {
-    let table_no = run.plan.files[file_no as usize].table_no;
-    let relation = &run.plan.tables[table_no as usize].table.relation;
+    let relation = &run.plan.table_of(file_no).table.relation;
     let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
     loop {
         let error = match silence(run, relation).await {

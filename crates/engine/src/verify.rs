@@ -88,7 +88,7 @@ fn refuse_several_kinds(run: &Run, found: &Found) -> Result<()> {
     match found.rewritten.iter().find(is_of_several) {
         None => Ok(()),
         Some(table_no) => {
-            let relation = &run.plan.tables[*table_no as usize].table.relation;
+            let relation = &run.plan.table(*table_no).table.relation;
             let message = format!(
                 "a column of {relation} became wider meanwhile, and files of several kinds came into it: their values cannot be compared"
             );
@@ -171,7 +171,7 @@ struct Found {
 impl Found {
     /// The first number of the table that the file goes to.
     fn table_of(&self, run: &Run, file_no: u32) -> u32 {
-        self.firsts[run.plan.files[file_no as usize].table_no as usize]
+        self.firsts[run.plan.file(file_no).table_no as usize]
     }
 
     /// All rows of this job.
@@ -234,13 +234,13 @@ async fn check_counts(
     let differences = differing_counts(run, receipts, found);
     let Some(first) = differences.first() else { return Ok(()) };
     let firsts = found.firsts.clone();
-    let table_of = |file_no: u32| firsts[run.plan.files[file_no as usize].table_no as usize];
+    let table_of = |file_no: u32| firsts[run.plan.file(file_no).table_no as usize];
     let table_no = table_of(first.file_no);
     let of_table = || differences.iter().filter(|difference| table_of(difference.file_no) == table_no);
     let missing: u64 = of_table().map(|difference| difference.expected_rows).sum();
     let are_gone =
         of_table().all(|difference| !found.chunks.contains_key(&(difference.file_no, difference.chunk_no)));
-    let stored_in = run.plan.tables[table_no as usize].stored_in();
+    let stored_in = run.plan.table(table_no).stored_in();
     let most = async |session: &Session| {
         verify::most_of_one_other(session, (ledger, &run.plan.job_id), stored_in).await
     };
@@ -259,7 +259,7 @@ fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Fo
         }
     }
     let firsts = found.firsts.clone();
-    let table_of = |file_no: u32| firsts[run.plan.files[file_no as usize].table_no as usize];
+    let table_of = |file_no: u32| firsts[run.plan.file(file_no).table_no as usize];
     let mut expected_rows: BTreeMap<u32, u64> = BTreeMap::new();
     for (file_no, chunks) in receipts {
         *expected_rows.entry(table_of(*file_no)).or_default() +=
@@ -269,7 +269,7 @@ fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Fo
     for difference in &differences {
         let table_no = table_of(difference.file_no);
         let expected = expected_rows.get(&table_no).copied().unwrap_or_default();
-        let planned = &run.plan.tables[table_no as usize];
+        let planned = run.plan.table(table_no);
         match found.made.get(&table_no) {
             Some(all) if all.rows == expected => {
                 found.rewritten.insert(table_no);
@@ -353,8 +353,8 @@ impl Difference {
 fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Difference>) -> Result<()> {
     differences.sort_by_key(|difference| (difference.file_no, difference.chunk_no));
     let Some(first) = differences.first() else { return Ok(()) };
-    let file = &run.plan.files[first.file_no as usize];
-    let relation = &run.plan.tables[file.table_no as usize].table.relation;
+    let file = run.plan.file(first.file_no);
+    let relation = &run.plan.table(file.table_no).table.relation;
     if first.of_table {
         return Err(Error::new(ErrorKind::Differs, format!("{relation}: {}", first.what)).with_hint(HINT));
     }
@@ -461,7 +461,7 @@ impl Comparison {
             let message = format!("chunk {} is read now and was not before", origin.chunk_no);
             return Err(Error::new(ErrorKind::SourceChanged, message).into());
         };
-        let file = &run.plan.files[origin.file_no as usize];
+        let file = run.plan.file(origin.file_no);
         let good = match self.good(run, session, receipt, chunk).await? {
             Good::All => None,
             Good::These(records) => Some(records),
@@ -501,7 +501,7 @@ impl Comparison {
         }
         let rejected = self.ledger.rejected_of_chunk(session, &run.plan.job_id, &chunk.origin).await?;
         let rows = rejects::rows(&run.plan, chunk);
-        let table = &run.plan.tables[run.plan.files[chunk.origin.file_no as usize].table_no as usize];
+        let table = run.plan.table_of(chunk.origin.file_no);
         let struck = match struck_by_bytes(chunk, &rows, &rejected) {
             // What is left out of a staging table may be kept in other words than are sent.
             struck if struck.len() < rejected.len() && table.staging.is_some() => {
@@ -527,7 +527,7 @@ impl Comparison {
         for (table_no, read) in &self.read {
             let read = *read.lock();
             if self.found.made.get(table_no) != Some(&read) {
-                return Err(other_values(&run.plan.tables[*table_no as usize]));
+                return Err(other_values(run.plan.table(*table_no)));
             }
         }
         let read = self.chunks.load(Relaxed);

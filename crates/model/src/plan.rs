@@ -394,10 +394,28 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A file of this plan.
+    #[must_use]
+    pub fn file(&self, file_no: u32) -> &FilePlan {
+        &self.files[file_no as usize]
+    }
+
+    /// A table of this plan.
+    #[must_use]
+    pub fn table(&self, table_no: u32) -> &TablePlan {
+        &self.tables[table_no as usize]
+    }
+
+    /// The table that a file goes to.
+    #[must_use]
+    pub fn table_of(&self, file_no: u32) -> &TablePlan {
+        self.table(self.file(file_no).table_no)
+    }
+
     /// Where the chunks of a file begin and end.
     #[must_use]
     pub fn borders(&self, file_no: u32) -> Borders {
-        let file = &self.files[file_no as usize];
+        let file = self.file(file_no);
         let Some(taper) = self.taper else { return Borders::even(self.chunk_bytes) };
         let chunk_bytes = if file.ranged { self.chunk_bytes } else { taper.in_order_bytes };
         // All sessions begin with the ranges of one file, or with a compressed file each.

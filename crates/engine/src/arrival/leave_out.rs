@@ -184,7 +184,7 @@ impl Looking<'_> {
             return Ok(Round { left_out: 0, is_last: true });
         };
         for (file_no, rejects) in first {
-            let location = &self.run.plan.files[file_no as usize].location;
+            let location = &self.run.plan.file(file_no).location;
             self.run.tally.rejected(location, file_no, &rejects);
         }
         connection.attend(&session, self.recount(&session)).await?;
@@ -266,9 +266,7 @@ impl Looking<'_> {
 
     /// The table with the staging table that the record waits in.
     fn table_of(&self, spots: &Spots, place: i64) -> Option<&TablePlan> {
-        let plan = &self.run.plan;
-        let file = &plan.files[spots.file_no(place)? as usize];
-        let own = plan.tables[file.table_no as usize].staging.as_ref();
+        let own = self.run.plan.table_of(spots.file_no(place)?).staging.as_ref();
         self.tables.iter().find(|(_, staging)| Some(*staging) == own).map(|(table, _)| *table)
     }
 }

@@ -94,7 +94,7 @@ pub(super) async fn keep(run: &Run, ledger: &Ledger, asking: &Session, rules: &[
 }
 
 fn reject(run: &Run, spot: &Spot, byte: u64, bytes: Bytes, reason: String) -> Reject {
-    let table = &run.plan.tables[run.plan.files[spot.file_no as usize].table_no as usize];
+    let table = run.plan.table_of(spot.file_no);
     Reject {
         record: spot.record(),
         byte: Some(byte),

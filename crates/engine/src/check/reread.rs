@@ -56,8 +56,8 @@ impl Files<'_> {
 
     async fn read(&mut self, spot: &Spot) -> Option<Records> {
         let (run, receipt) = (self.run, spot.receipt);
-        let file = &run.plan.files[spot.file_no as usize];
-        let table = &run.plan.tables[file.table_no as usize];
+        let file = run.plan.file(spot.file_no);
+        let table = run.plan.table(file.table_no);
         let open =
             self.reader.take().filter(|(no, reader)| *no == spot.file_no && reader.at <= receipt.start_byte);
         let mut reader = match open {
@@ -91,8 +91,8 @@ impl Files<'_> {
 }
 
 fn stands_as_counted(run: &Run, spot: &Spot) -> bool {
-    let file = &run.plan.files[spot.file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
+    let file = run.plan.file(spot.file_no);
+    let table = run.plan.table(file.table_no);
     let omitted = spot.receipt.omitted;
     file.rereadable
         && table.care != Care::Rewritten

@@ -58,12 +58,12 @@ pub(super) struct Emitter {
 impl Emitter {
     pub(super) fn new(run: &Run, file_no: u32) -> Result<Emitter> {
         let plan = &run.plan;
-        let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
+        let table = plan.table_of(file_no);
         let rewriter = match table.encode {
             Encode::PassThrough => None,
             Encode::CopyText => Some(Rewriter::new(&table.format, &field_targets(table, &table.format))?),
         };
-        let eol = plan.files[file_no as usize].eol;
+        let eol = plan.file(file_no).eol;
         let (faster, lanes) = (Encoders::new(table, eol), Lanes::new(table, eol));
         let numbered = Numbered::new(table, eol);
         let watched = table.dialect.as_ref().filter(|_| table.care == Care::Watched);
@@ -78,7 +78,7 @@ impl Emitter {
             numbered,
             lanes,
             look,
-            escape_told: AtomicBool::new(plan.files[file_no as usize].foreign_escapes),
+            escape_told: AtomicBool::new(plan.file(file_no).foreign_escapes),
             cells,
             forbidden: table.format.unquoted.then_some(table.format.quote),
             is_rewritten: table.care == Care::Rewritten,
@@ -189,8 +189,8 @@ impl Emitter {
         for_numbers: Vec<Buffer>,
     ) -> Result<(), Failure> {
         let origin = chunk.origin;
-        let file = &feeder.run.plan.files[self.file_no as usize];
-        let staging = feeder.run.plan.tables[file.table_no as usize].staging.as_ref();
+        let file = feeder.run.plan.file(self.file_no);
+        let staging = feeder.run.plan.table(file.table_no).staging.as_ref();
         let fail = |error| Failure { chunk_no: origin.chunk_no, error };
         expect_place(staging, (&file.location, file.input_no), &origin).map_err(fail)?;
         if chunk.aside.is_empty() {
@@ -214,8 +214,8 @@ impl Emitter {
     ) -> Option<Faster> {
         let Some(numbered) = &self.numbered else { return faster };
         let run = &feeder.run;
-        let file = &run.plan.files[self.file_no as usize];
-        let is_staged = run.plan.tables[file.table_no as usize].staging.is_some();
+        let file = run.plan.file(self.file_no);
+        let is_staged = run.plan.table(file.table_no).staging.is_some();
         let numbers = if is_staged {
             place_of(file.input_no, origin.start_byte).map(|first| Numbers {
                 first,
@@ -277,7 +277,7 @@ impl Emitter {
         let ranges = (0..).zip(self.rules.ranges(records));
         let before = ranges.take_while(|(_, range)| range.start <= at).last().map_or(0, |(no, _)| no);
         if !self.escape_told.swap(true, Relaxed) {
-            let location = &run.plan.files[self.file_no as usize].location;
+            let location = &run.plan.file(self.file_no).location;
             run.warn(format!(
                 "record {} of {location} holds backslashes that may be those of COPY's text format, which its sample had not: they are \
                  kept as they are; --format text reads them as COPY does",
@@ -294,7 +294,7 @@ impl Emitter {
     pub(super) fn oddity(&self, run: &Run, origin: &Origin, oddity: Oddity) -> Refusal {
         let error = Error::new(ErrorKind::Record, oddity.message).with_hint(oddity.hint);
         let plan = &run.plan;
-        let table = &plan.tables[plan.files[self.file_no as usize].table_no as usize];
+        let table = plan.table_of(self.file_no);
         let column = oddity.field.and_then(|no| table.fields.get(no)?.clone());
         let mut error = error.at(Place { column, ..Place::default() });
         if matches!(oddity.kind, OddityKind::Encoding | OddityKind::Nul) {
@@ -312,7 +312,7 @@ impl Emitter {
         good: Range<usize>,
     ) -> Result<()> {
         let run = &feeder.run;
-        let table = &run.plan.tables[run.plan.files[self.file_no as usize].table_no as usize];
+        let table = run.plan.table_of(self.file_no);
         let kept: Vec<Option<String>>;
         let fields = match &self.cells {
             Some(_) => &table.fields,
@@ -355,7 +355,7 @@ impl Emitter {
         (good, mut misfit): (Range<usize>, Misfit),
     ) -> Result<Error> {
         let run = &feeder.run;
-        let table = &run.plan.tables[run.plan.files[self.file_no as usize].table_no as usize];
+        let table = run.plan.table_of(self.file_no);
         let relation = table.copied_into();
         let patience = Duration::from_millis(run.plan.job.retry_for_ms);
         let among = |end: usize| {
@@ -385,8 +385,8 @@ impl Emitter {
     /// Makes the partitions that these records need, where that was asked for.
     pub(super) fn make_partitions(&self, feeder: &Feeder, origin: &Origin, records: &[u8]) -> Result<()> {
         let run = &feeder.run;
-        let file = &run.plan.files[self.file_no as usize];
-        let table = &run.plan.tables[file.table_no as usize];
+        let file = run.plan.file(self.file_no);
+        let table = run.plan.table(file.table_no);
         let relation = &table.table.relation;
         let Some((column, time_zone)) = run.partitioner.column(relation) else { return Ok(()) };
         let is_key = |field: &&Option<String>| field.as_deref() == Some(column);
@@ -428,7 +428,7 @@ impl Emitter {
         error: Error,
     ) -> Refusal {
         let place = Place {
-            file: Some(run.plan.files[self.file_no as usize].location.clone()),
+            file: Some(run.plan.file(self.file_no).location.clone()),
             record: Some(origin.first_record + record),
             byte: Some(origin.start_byte + offset as u64),
             ..Place::default()

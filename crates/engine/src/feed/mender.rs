@@ -24,7 +24,7 @@ impl Mender {
     /// `None` where records are not mended on the way: without `--lenient` and `--nul`, and where all are rewritten.
     pub(super) fn new(run: &Run, file_no: u32) -> Option<Mender> {
         let shape = mending_shape(&run.plan, file_no)?;
-        let format = run.plan.tables[run.plan.files[file_no as usize].table_no as usize].format.clone();
+        let format = run.plan.table_of(file_no).format.clone();
         let width = shape.fields.len();
         Some(Mender { shape, format, counts: run.tally.file(file_no).mends(width) })
     }
@@ -57,7 +57,7 @@ impl Mender {
 
 /// How such records are read. `None` where none are mended on the way.
 pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
-    let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
+    let table = plan.table_of(file_no);
     let shaping = &plan.job.shaping;
     // What is kept is written in letters, digits and blanks.
     let quote = table.dialect.as_ref().and_then(|dialect| dialect.quote);
@@ -80,8 +80,8 @@ pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
 /// What tells where another table begins in a file that is read in order. Ranges are read side by side: the plan has
 /// looked where their data ends.
 pub(super) fn table_end(plan: &Plan, file_no: u32) -> Option<TableEnd> {
-    let file = &plan.files[file_no as usize];
-    let table = &plan.tables[file.table_no as usize];
+    let file = plan.file(file_no);
+    let table = plan.table(file.table_no);
     let dialect = table.dialect.as_ref().filter(|_| !file.ranged && !file.typed.is_empty())?;
     let names: Vec<String> = table.fields.iter().map(|name| name.clone().unwrap_or_default()).collect();
     Some(TableEnd::new(dialect, &names, &file.typed))

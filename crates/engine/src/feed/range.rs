@@ -86,7 +86,7 @@ impl RangedFile {
     pub(super) fn new(run: &Run, file_no: u32, opened: Opened) -> Result<RangedFile> {
         let known = opened.all_bytes();
         let object = opened.object;
-        let plan = &run.plan.files[file_no as usize];
+        let plan = run.plan.file(file_no);
         let borders = run.plan.borders(file_no);
         let first = borders.chunk_no(plan.data_start_byte);
         Ok(RangedFile {

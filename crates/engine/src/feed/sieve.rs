@@ -34,8 +34,7 @@ impl Sieve {
 /// What can be said of single records of a file's chunks without the server; nothing where the types of the columns are
 /// not known to the client.
 pub(crate) fn sifter(plan: &Plan, file_no: u32) -> Option<Sifter> {
-    let file = &plan.files[file_no as usize];
-    let table = &plan.tables[file.table_no as usize];
+    let table = plan.table_of(file_no);
     let known = table.known.as_ref()?;
     let (format, eol) = (chunk_format(table), eol_of_chunk(plan, file_no));
     let rules = Rules::new(&format, plan.server_version, eol).ok()?;
@@ -45,8 +44,8 @@ pub(crate) fn sifter(plan: &Plan, file_no: u32) -> Option<Sifter> {
 
 /// The line ending of the records as they are sent.
 pub(crate) fn eol_of_chunk(plan: &Plan, file_no: u32) -> Option<Eol> {
-    let file = &plan.files[file_no as usize];
-    match plan.tables[file.table_no as usize].encode {
+    let file = plan.file(file_no);
+    match plan.table(file.table_no).encode {
         Encode::CopyText => Some(Eol::Lf),
         Encode::PassThrough => file.eol,
     }

@@ -107,8 +107,8 @@ struct Cut {
 impl<'a> Splitter<'a> {
     fn new(feeder: &'a Feeder, file_no: u32, opened: Opened) -> Result<Splitter<'a>> {
         let run = &feeder.run;
-        let file = &run.plan.files[file_no as usize];
-        let care = run.plan.tables[file.table_no as usize].care;
+        let file = run.plan.file(file_no);
+        let care = run.plan.table(file.table_no).care;
         let stored = StoredBytes::new(run, file_no, opened, &feeder.handle);
         let waited_ns = stored.waited_ns();
         let decoder = plain_of(feeder, file_no, stored)?;
@@ -439,8 +439,8 @@ impl<'a> Splitter<'a> {
 /// that its records are rewritten to.
 fn plain_of(feeder: &Feeder, file_no: u32, stored: StoredBytes) -> Result<Box<dyn Read + Send>> {
     let run = &feeder.run;
-    let file = &run.plan.files[file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
+    let file = run.plan.file(file_no);
+    let table = run.plan.table(file.table_no);
     let helpers = Arc::clone(&feeder.unpackers);
     let plain = decompress::ahead(file.codec, stored, helpers, feeder.ahead_bytes)?;
     let plain = bounded(feeder, file_no, plain);
@@ -454,7 +454,7 @@ fn plain_of(feeder: &Feeder, file_no: u32, stored: StoredBytes) -> Result<Box<dy
 /// A bomb is an error.
 fn bounded(feeder: &Feeder, file_no: u32, plain: Box<dyn Read + Send>) -> Box<dyn Read + Send> {
     let run = &feeder.run;
-    if run.plan.files[file_no as usize].codec == Codec::None {
+    if run.plan.file(file_no).codec == Codec::None {
         return plain;
     }
     let limit = run.plan.job.max_decompressed_bytes.map_or(Limit::Ratio, Limit::Bytes);
@@ -470,7 +470,7 @@ pub(crate) type Recoding = Option<(String, Malformed)>;
 pub(crate) fn recoding(plan: &Plan, file: &FilePlan) -> Recoding {
     let goes_on = plan.job.shaping.lenient || plan.job.bad_records.on_error == OnError::Skip;
     let malformed = if goes_on { Malformed::Marked } else { Malformed::Refused };
-    Some((plan.tables[file.table_no as usize].recode.clone()?, malformed))
+    Some((plan.table(file.table_no).recode.clone()?, malformed))
 }
 
 /// The data of a file in an encoding that the server reads, or in UTF-8; `plain` begins at byte `from` of the plain
@@ -492,8 +492,8 @@ pub(crate) fn plain_utf8(
 
 /// How the records of a file are read that are all rewritten.
 pub(crate) fn rewriting_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
-    let file = &plan.files[file_no as usize];
-    let table = &plan.tables[file.table_no as usize];
+    let file = plan.file(file_no);
+    let table = plan.table(file.table_no);
     let dialect = table.dialect.as_ref().filter(|_| table.care == Care::Rewritten)?;
     Some(Shape {
         dialect: dialect.clone(),

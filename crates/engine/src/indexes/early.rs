@@ -58,7 +58,7 @@ impl Early {
         let mut tables: BTreeMap<Relation, FilesOfTable> = BTreeMap::new();
         if comes_by_chunks && !arrival.is_staged() && !arrival.freeze && !arrival.check {
             for (file_no, file) in (0..).zip(&plan.files) {
-                let relation = &plan.tables[file.table_no as usize].table.relation;
+                let relation = &plan.table(file.table_no).table.relation;
                 tables.entry(relation.clone()).or_default().numbers.push(file_no);
             }
         }

@@ -22,8 +22,8 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 /// Number and first byte of the record that the chunk's row, counted from 0, came from.
 pub(crate) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
-    let file = &run.plan.files[origin.file_no as usize];
-    let table = &run.plan.tables[file.table_no as usize];
+    let file = run.plan.file(origin.file_no);
+    let table = run.plan.table(file.table_no);
     if !file.rereadable {
         return None;
     }

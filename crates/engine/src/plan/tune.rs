@@ -97,7 +97,7 @@ async fn of_sessions(
         risk: risk.map(str::to_owned),
     };
     let mut settings = Vec::new();
-    let is_kept = |file: &FilePlan| file.version.is_some() && !plan.tables[file.table_no as usize].outside;
+    let is_kept = |file: &FilePlan| file.version.is_some() && !plan.table(file.table_no).outside;
     let waits_for_nothing = plan.files.iter().any(is_kept) && ledger_of(&plan.job).is_some();
     if waits_for_nothing {
         settings.push(setting(

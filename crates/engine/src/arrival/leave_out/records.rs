@@ -87,7 +87,7 @@ impl<'a> Records<'a> {
 
     /// First byte and bytes, as the file has them.
     async fn read(&mut self, spot: &Spot) -> Option<(u64, Bytes)> {
-        let table = &self.run.plan.tables[self.run.plan.files[spot.file_no as usize].table_no as usize];
+        let table = self.run.plan.table_of(spot.file_no);
         let (byte, bytes) = self.files.record(spot).await?;
         match &table.recode {
             None => Some((byte, bytes)),
@@ -109,7 +109,7 @@ impl<'a> Records<'a> {
         let unread: Vec<i64> =
             batch.iter().filter(|found| found.in_file.is_none()).map(|found| found.place).collect();
         let mut anew = self.written_anew(session, tables, file_no, &unread).await?.into_iter();
-        let location = self.run.plan.files[file_no as usize].location.clone();
+        let location = self.run.plan.file(file_no).location.clone();
         let mut rejects = Vec::with_capacity(batch.len());
         for Found { spot, rule_no, in_file, .. } in batch {
             let as_in_file = in_file.is_some();
@@ -156,7 +156,7 @@ impl<'a> Records<'a> {
         places: &[i64],
     ) -> Result<Vec<Bytes>> {
         let plan = &self.run.plan;
-        let table = &plan.tables[plan.files[file_no as usize].table_no as usize];
+        let table = plan.table_of(file_no);
         let staged = tables.iter().find(|(_, staging)| table.staging.as_ref() == Some(*staging));
         let (Some((_, staging)), false) = (staged, places.is_empty()) else { return Ok(Vec::new()) };
         let format = chunk_format(table);
