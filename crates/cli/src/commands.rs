@@ -16,25 +16,43 @@ use crate::options::LoadOptions;
 use crate::printer::Printer;
 use crate::settings::Settings;
 use crate::{prompt, settings};
-use howdah_engine::model::Result;
-use howdah_engine::{Absent, Connection};
+use howdah_engine::model::{Listener, Result};
+use howdah_engine::{Absent, Connection, Context, Sources, Stop};
 use std::path::PathBuf;
+use std::sync::Arc;
 
-/// The options resolved, after saying what the user should know about them.
-fn resolve(options: LoadOptions, printer: &Printer) -> Result<Settings> {
-    let settings = Settings::resolve(options)?;
-    settings.notice.iter().for_each(|notice| printer.say(&format!("notice: {notice}")));
-    Ok(settings)
+/// What a command is given besides its options.
+pub struct Process<'a> {
+    /// Where it writes.
+    pub printer: &'a Printer,
+    /// Ends it early.
+    pub stop: &'a Stop,
+    /// Folders in which Python packages with server programs may be.
+    pub site_packages: &'a [PathBuf],
 }
 
-/// The server, after saying what the user should know about it, and asking for a password where one is wanted.
-async fn connect(access: Access, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
-    connect_for(access, printer, site_packages, Absent::Made).await
-}
+impl Process<'_> {
+    /// The options resolved, after saying what the user should know about them.
+    fn resolve(&self, options: LoadOptions) -> Result<Settings> {
+        let settings = Settings::resolve(options)?;
+        settings.notice.iter().for_each(|notice| self.printer.say(&format!("notice: {notice}")));
+        Ok(settings)
+    }
 
-/// The same, for what only looks, or mends what loads have left: no server is made for that.
-async fn connect_again(access: Access, printer: &Printer, site_packages: &[PathBuf]) -> Result<Connection> {
-    connect_for(access, printer, site_packages, Absent::Refused).await
+    /// The server, after saying what the user should know about it, and asking for a password where one is wanted.
+    async fn connect(&self, access: Access) -> Result<Connection> {
+        self.stop.guard(connect_for(access, self.printer, self.site_packages, Absent::Made)).await
+    }
+
+    /// The same, for what only looks, or mends what loads have left: no server is made for that.
+    async fn connect_again(&self, access: Access) -> Result<Connection> {
+        self.stop.guard(connect_for(access, self.printer, self.site_packages, Absent::Refused)).await
+    }
+
+    /// For the engine.
+    fn context(&self, connection: Connection, listener: Arc<dyn Listener>) -> Result<Context> {
+        Ok(Context { sources: Sources::new()?, connection, listener, stop: self.stop.clone() })
+    }
 }
 
 async fn connect_for(

@@ -26,6 +26,7 @@ mod signals;
 pub mod units;
 
 use clap::Parser;
+use commands::Process;
 use commands::load::json;
 use howdah_engine::Stop;
 use howdah_engine::model::ErrorReport;
@@ -98,7 +99,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
             return give_up(&error, &printer).code();
         }
     };
-    let ended = told_by_error(|| runtime.block_on(dispatch(options.command, &printer, &stop, site_packages)));
+    let process = Process { printer: &printer, stop: &stop, site_packages };
+    let ended = told_by_error(|| runtime.block_on(dispatch(options.command, &process)));
     // A thread may still sit in a read of a pipe; it must not hold up the end of the process.
     runtime.shutdown_background();
     let exit = match ended {
@@ -151,23 +153,18 @@ fn give_up(error: &Error, printer: &Printer) -> Exit {
     Exit::of(error)
 }
 
-async fn dispatch(
-    command: Command,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit, Error> {
+async fn dispatch(command: Command, process: &Process<'_>) -> Result<Exit, Error> {
     match command {
-        Command::Load(options) => commands::load::load(*options, printer, stop, site_packages).await,
-        Command::Check(options) => commands::check::check(*options, printer, stop, site_packages).await,
-        Command::Plan(options) => commands::plan::plan(*options, printer, stop, site_packages).await,
-        Command::Bench(options) => commands::bench::bench(*options, printer, stop, site_packages).await,
-        Command::Status(options) => commands::status::status(&options, printer, stop, site_packages).await,
-        Command::Resume(options) => commands::resume::resume(&options, printer, stop, site_packages).await,
-        Command::Restore(options) => commands::restore::restore(&options, printer, stop, site_packages).await,
-        Command::Pg(options) => commands::pg::pg(&options, printer, site_packages),
-        Command::Completions { shell } => commands::generate::completions(shell, printer),
-        Command::Man { directory } => commands::generate::man(directory.as_deref(), printer),
+        Command::Load(options) => commands::load::load(*options, process).await,
+        Command::Check(options) => commands::check::check(*options, process).await,
+        Command::Plan(options) => commands::plan::plan(*options, process).await,
+        Command::Bench(options) => commands::bench::bench(*options, process).await,
+        Command::Status(options) => commands::status::status(&options, process).await,
+        Command::Resume(options) => commands::resume::resume(&options, process).await,
+        Command::Restore(options) => commands::restore::restore(&options, process).await,
+        Command::Pg(options) => commands::pg::pg(&options, process),
+        Command::Completions { shell } => commands::generate::completions(shell, process.printer),
+        Command::Man { directory } => commands::generate::man(directory.as_deref(), process.printer),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `howdah bench`: the user's own file on the user's own server, by howdah and by one plain COPY.
 
+use super::Process;
 use super::load::json;
 use super::plan::show_version;
 use crate::Exit;
@@ -9,27 +10,20 @@ use crate::printer::Printer;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::bench::{Measured, Round};
 use howdah_engine::model::{Error, ErrorKind, Event, Listener, Result};
-use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Measures and prints what came of it.
 ///
 /// # Errors
 /// `Usage` for options that a measurement cannot follow; those of [`howdah_engine::bench()`].
-pub async fn bench(
-    options: BenchOptions,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit> {
+pub async fn bench(options: BenchOptions, process: &Process<'_>) -> Result<Exit> {
     expect_none_for_the_ledger(&options.load)?;
-    let settings = super::resolve(options.load, printer)?;
-    let connection = stop.guard(super::connect_again(settings.access, printer, site_packages)).await?;
-    let listener = Arc::new(Remarks(printer.clone()));
-    let context = Context { sources: Sources::new()?, connection, listener, stop: stop.clone() };
+    let printer = process.printer;
+    let settings = process.resolve(options.load)?;
+    let connection = process.connect_again(settings.access).await?;
+    let context = process.context(connection, Arc::new(Remarks(printer.clone())))?;
     let measured = howdah_engine::bench(&context, settings.job, options.rounds).await?;
     let report = Report::of(&measured);
     printer.out(&if printer.json() { json(&report) } else { report.text() });

@@ -1,9 +1,9 @@
 //! `howdah check`: reads everything, says what the tables would have against it, and keeps nothing.
 
+use super::Process;
 use super::load::json;
 use crate::bad_records::{OnErrorName, Purpose};
 use crate::options::{IndexesName, LoadOptions, TriggersName};
-use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::rejected::Rejected;
 use crate::units::show_count;
@@ -12,32 +12,24 @@ use howdah_engine::model::{
     CheckReport, Error, ErrorKind, ErrorReport, IndexesChoice, Job, LedgerChoice, OnError, Result,
     TriggersChoice, Tune, Verify,
 };
-use howdah_engine::{Context, Sources, Stop};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Plans, checks, and prints what was found.
 ///
 /// # Errors
 /// What happens before the first chunk; what ends a check under way is printed after the account.
-pub async fn check(
-    mut options: LoadOptions,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit> {
+pub async fn check(mut options: LoadOptions, process: &Process<'_>) -> Result<Exit> {
     expect_none_for_rows(&options)?;
     options.bad_records.purpose = Purpose::Check;
-    let settings = super::resolve(options, printer)?;
+    let printer = process.printer;
+    let settings = process.resolve(options)?;
     let reject_file = settings.reject_file.clone();
-    let connection =
-        stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
-    let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
+    let connection = process.connect_again(settings.access.clone()).await?;
+    let (job, _) = process.stop.guard(Rejected::prepare(settings, &connection)).await?;
     let progress = Arc::new(Progress::new(printer.clone())?);
     let telling = progress.telling();
-    let context =
-        Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
+    let context = process.context(connection, progress.clone())?;
     let planned = howdah_engine::plan(&context, only_checked(job)).await?;
     let outcome = howdah_engine::check(&context, planned, reject_file.as_deref()).await;
     drop(telling);

@@ -1,45 +1,39 @@
 //! `howdah load`: the main job.
 
+use super::Process;
 use crate::options::LoadOptions;
-use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::rejected::{Rejected, as_warning};
 use crate::units::show_count;
 use crate::{Exit, account};
+use howdah_engine::Connection;
 use howdah_engine::model::{Error, ErrorReport, Job, Result, Summary};
-use howdah_engine::{Connection, Context, Sources, Stop};
 use serde::Serialize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Plans, loads, and prints the account.
 ///
 /// # Errors
 /// What happens before the first chunk; what ends a load under way is printed after the account.
-pub async fn load(
-    options: LoadOptions,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit> {
-    let settings = super::resolve(options, printer)?;
-    let connection = stop.guard(super::connect(settings.access.clone(), printer, site_packages)).await?;
-    let (job, rejected) = stop.guard(Rejected::prepare(settings, &connection)).await?;
-    run(job, connection, (printer, stop), &rejected, |error| error).await
+pub async fn load(options: LoadOptions, process: &Process<'_>) -> Result<Exit> {
+    let settings = process.resolve(options)?;
+    let connection = process.connect(settings.access.clone()).await?;
+    let (job, rejected) = process.stop.guard(Rejected::prepare(settings, &connection)).await?;
+    run(process, job, connection, &rejected, |error| error).await
 }
 
 /// Loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.
 pub(super) async fn run(
+    process: &Process<'_>,
     job: Job,
     connection: Connection,
-    (printer, stop): (&Printer, &Stop),
     rejected: &Rejected,
     advise: impl Fn(Error) -> Error,
 ) -> Result<Exit> {
+    let printer = process.printer;
     let progress = Arc::new(Progress::new(printer.clone())?);
     let telling = progress.telling();
-    let context =
-        Context { sources: Sources::new()?, connection, listener: progress.clone(), stop: stop.clone() };
+    let context = process.context(connection, progress.clone())?;
     let prepare = |planned| rejected.planned(planned);
     let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise);
     drop(telling);

@@ -1,19 +1,19 @@
 //! `howdah pg`: the embedded server.
 
+use super::Process;
 use crate::Exit;
 use crate::options::{PgOptions, PgVerb};
-use crate::printer::Printer;
 use howdah_engine::embedded::Embedded;
 use howdah_engine::model::{Error, ErrorKind, Result};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 
 /// Starts, stops or asks it.
 ///
 /// # Errors
 /// `Local` when there are no binaries, or a program of the server fails.
-pub fn pg(options: &PgOptions, printer: &Printer, site_packages: &[PathBuf]) -> Result<Exit> {
-    let server = Embedded::locate_with(site_packages)?;
+pub fn pg(options: &PgOptions, process: &Process<'_>) -> Result<Exit> {
+    let printer = process.printer;
+    let server = Embedded::locate_with(process.site_packages)?;
     match &options.verb {
         PgVerb::Start => {
             let started = server.ensure_started()?;

@@ -1,9 +1,10 @@
 //! `howdah plan`: everything load would do, and why; touches nothing.
 
+use super::Process;
 use super::load::json;
 use crate::Exit;
 use crate::options::LoadOptions;
-use crate::printer::{Printer, line};
+use crate::printer::line;
 use crate::rejected::{Rejected, kept_line};
 use crate::shaping::change_line;
 use crate::units::{show_bytes, show_count, show_rows};
@@ -13,9 +14,8 @@ use howdah_engine::model::{
     TablePlan,
 };
 use howdah_engine::plan::History;
-use howdah_engine::{Connection, Context, Planned, Sources, Stop, spelling};
+use howdah_engine::{Connection, Planned, spelling};
 use std::fmt::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Files listed; of more, their number.
@@ -28,24 +28,17 @@ const CELL_CHARACTERS: usize = 40;
 ///
 /// # Errors
 /// Those of planning.
-pub async fn plan(
-    options: LoadOptions,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit> {
-    let settings = super::resolve(options, printer)?;
-    let connection =
-        stop.guard(super::connect_again(settings.access.clone(), printer, site_packages)).await?;
-    let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
+pub async fn plan(options: LoadOptions, process: &Process<'_>) -> Result<Exit> {
+    let settings = process.resolve(options)?;
+    let connection = process.connect_again(settings.access.clone()).await?;
+    let (job, _) = process.stop.guard(Rejected::prepare(settings, &connection)).await?;
     let server = connection.display();
-    let context =
-        Context { sources: Sources::new()?, connection, listener: Arc::new(Silent), stop: stop.clone() };
+    let context = process.context(connection, Arc::new(Silent))?;
     let planned = howdah_engine::plan(&context, job).await?;
-    if printer.json() {
-        printer.out(&json(&planned.plan));
+    if process.printer.json() {
+        process.printer.out(&json(&planned.plan));
     } else {
-        printer.out(&text(&planned, &server, rejected_line(&context.connection, &planned)));
+        process.printer.out(&text(&planned, &server, rejected_line(&context.connection, &planned)));
     }
     Ok(Exit::Success)
 }

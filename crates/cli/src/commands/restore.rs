@@ -1,16 +1,15 @@
 //! `howdah restore`: puts back what loads have dropped and, being killed, could not put back themselves.
 
+use super::Process;
 use super::load::json;
 use crate::Exit;
 use crate::access::Access;
 use crate::options::RestoreOptions;
-use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::settings::ledger_schema;
 use howdah_engine::model::Result;
-use howdah_engine::{Context, Sources, Stop, restore};
+use howdah_engine::restore;
 use serde::Serialize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What `--json` prints.
@@ -26,20 +25,14 @@ struct Restored {
 ///
 /// # Errors
 /// Those of the connection and the ledger; the first of what could not be put back.
-pub async fn restore(
-    options: &RestoreOptions,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit> {
-    let connection =
-        stop.guard(super::connect_again(Access::typed(&options.target), printer, site_packages)).await?;
+pub async fn restore(options: &RestoreOptions, process: &Process<'_>) -> Result<Exit> {
+    let printer = process.printer;
+    let connection = process.connect_again(Access::typed(&options.target)).await?;
     let schema = ledger_schema(&options.target)?;
     let listener = Arc::new(Progress::new(printer.clone())?);
     let telling = listener.telling();
     let server = connection.display();
-    let context =
-        Context { sources: Sources::new()?, connection, listener: listener.clone(), stop: stop.clone() };
+    let context = process.context(connection, listener.clone())?;
     let restored = restore::restore(&context, &schema, options.job.as_deref()).await;
     drop(telling);
     if !printer.json() || restored.is_err() {

@@ -1,5 +1,6 @@
 //! `howdah status`: what the ledger of a database remembers.
 
+use super::Process;
 use super::load::json;
 use crate::Exit;
 use crate::access::Access;
@@ -10,22 +11,15 @@ use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, FileRow, JobRow, JobStatus};
 use howdah_engine::model::Result;
-use howdah_engine::{Connection, Stop, again, rejected};
-use std::path::PathBuf;
+use howdah_engine::{Connection, again, rejected};
 
 /// Lists the jobs, or shows one.
 ///
 /// # Errors
 /// Those of the connection and the ledger; `Usage` when there is no such job.
-pub async fn status(
-    options: &StatusOptions,
-    printer: &Printer,
-    stop: &Stop,
-    site_packages: &[PathBuf],
-) -> Result<Exit> {
-    let connection =
-        stop.guard(super::connect_again(Access::typed(&options.target), printer, site_packages)).await?;
-    stop.guard(show(options, &connection, printer)).await
+pub async fn status(options: &StatusOptions, process: &Process<'_>) -> Result<Exit> {
+    let connection = process.connect_again(Access::typed(&options.target)).await?;
+    process.stop.guard(show(options, &connection, process.printer)).await
 }
 
 async fn show(options: &StatusOptions, connection: &Connection, printer: &Printer) -> Result<Exit> {
