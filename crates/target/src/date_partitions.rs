@@ -201,8 +201,7 @@ pub async fn make(
         to = bound(to),
     );
     if let Err(error) = client.batch_execute(&sql).await {
-        // The failed transaction block is still open, or the session is gone.
-        let _ = client.batch_execute("ROLLBACK").await;
+        session.roll_back().await;
         return Err(refused(&error, relation, Some(&leaf)));
     }
     let not_given_to = owner.filter(|_| !may).map(str::to_owned);

@@ -82,11 +82,7 @@ pub async fn evolve(
     choose: &(dyn Fn(&Wider, &str) -> Option<Wider> + Sync),
 ) -> Result<Vec<Became>> {
     let done = evolve_under_lock(session, table, (added, wider), choose).await;
-    if done.is_err() {
-        // The failed transaction block is still open, or the session is gone.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    named(session, table.0, done).await
+    named(session, table.0, session.or_roll_back(done).await).await
 }
 
 async fn evolve_under_lock(

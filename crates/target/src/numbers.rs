@@ -142,11 +142,7 @@ pub async fn take(
         Ok(rows)
     };
     let taken: std::result::Result<_, tokio_postgres::Error> = taking.await;
-    if taken.is_err() {
-        // Without an answer the session is gone, and the transaction with it.
-        let _ = client.batch_execute("ROLLBACK").await;
-    }
-    let rows = taken.map_err(|error| fail(&error))?;
+    let rows = session.or_roll_back(taken).await.map_err(|error| fail(&error))?;
     let row = rows.first().ok_or_else(gone)?;
     Ok((row.get(0), row.get(1)))
 }

@@ -445,14 +445,7 @@ impl<'a> Salvage<'a> {
 
     /// The chunk is not in.
     async fn fail(&mut self, error: &tokio_postgres::Error) -> ChunkError {
-        match error.as_db_error() {
-            Some(_) => commit::roll_back(self.session).await,
-            None => self.session.abandon(),
-        }
-        if error.as_db_error().is_some() {
-            return commit::copy_failure(error, self.target);
-        }
-        session_error(error, "copying").into()
+        commit::after_failed_copy(self.session, self.target, error).await
     }
 }
 

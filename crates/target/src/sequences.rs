@@ -252,11 +252,7 @@ impl Sequence {
             Ok(moved.map_or(Advanced::Stands, Advanced::Moved))
         };
         let moved: std::result::Result<_, tokio_postgres::Error> = moving.await;
-        if moved.is_err() {
-            // Without an answer the session is gone, and the transaction with it.
-            let _ = session.client().batch_execute("ROLLBACK").await;
-        }
-        moved.map_err(fail)
+        session.or_roll_back(moved).await.map_err(fail)
     }
 
     /// What the column has reached.

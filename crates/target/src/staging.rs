@@ -119,8 +119,7 @@ pub(crate) async fn made_once(session: &Session, make: impl AsyncFn() -> Result<
     let mut tries = 1;
     loop {
         let Err(error) = make().await else { return Ok(()) };
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
+        session.roll_back().await;
         let overtaken = matches!(
             error.sqlstate(),
             Some(sqlstate::DUPLICATE_TABLE | sqlstate::DUPLICATE_OBJECT | sqlstate::UNIQUE_VIOLATION)

@@ -138,12 +138,7 @@ pub async fn empty(
         run("COMMIT").await?;
         Ok(true)
     };
-    let done = work.await;
-    if done.is_err() {
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    named(session, relation, done).await
+    named(session, relation, session.or_roll_back(work.await).await).await
 }
 
 /// Whether the role sees all rows of the table, so that it can tell an empty one.
@@ -173,8 +168,7 @@ pub async fn is_empty(session: &Session, relation: &Relation, lock_timeout_ms: u
     match session.client().simple_query(&sql).await {
         Ok(answers) => Ok(Some(!answers.iter().any(|answer| matches!(answer, SimpleQueryMessage::Row(_))))),
         Err(error) => {
-            // The failed transaction block is still open.
-            let _ = session.client().batch_execute("ROLLBACK").await;
+            session.roll_back().await;
             Err(fail(error))
         }
     }

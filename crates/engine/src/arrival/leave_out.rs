@@ -174,7 +174,7 @@ impl Looking<'_> {
         // By whichever run: the counts are the ledger's.
         connection.attend(&session, self.recount(&session)).await?;
         let bad = connection.attend(&session, self.ask(&session, what)).await?;
-        found::end(&session).await;
+        session.roll_back().await;
         let (left_out, is_last) = (bad.records.len() as u64, bad.is_all);
         if left_out == 0 {
             return Ok(Round { left_out, is_last: true });
@@ -222,7 +222,7 @@ impl Looking<'_> {
         let told = collect(session, rules.clone()).await;
         if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server) {
             // Some expression fails for some row.
-            found::end(session).await;
+            session.roll_back().await;
             found::begin(session).await?;
             let (rules, _) = found::answerable(session, rules).await?;
             return collect(session, rules).await;
@@ -239,7 +239,7 @@ impl Looking<'_> {
         match done {
             Ok(first) => leave_out::commit(session).await.map(|()| Some(first)),
             Err(error) => {
-                leave_out::roll_back(session).await;
+                session.roll_back().await;
                 Err(error)
             }
         }

@@ -82,7 +82,7 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
             // The server waits for us while files are read, which is no reason to give it up.
             keep(run, ledger, &session, &findings).await?;
         }
-        found::end(&session).await;
+        session.roll_back().await;
         asking.answered();
         Ok(findings)
     };
@@ -106,7 +106,7 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
     let mut told = count(session, rules.clone(), unchecked.clone()).await;
     if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server) {
         // Some expression fails for some row.
-        found::end(session).await;
+        session.roll_back().await;
         found::begin(session).await?;
         let (rules, refused) = found::answerable(session, rules).await?;
         unchecked.extend(warned_of(run, refused));

@@ -46,11 +46,6 @@ pub async fn commit(session: &Session) -> Result<()> {
     session.client().batch_execute("COMMIT").await.map_err(|error| session_error(&error, DOING))
 }
 
-/// Gives it up. Best effort: a session that is gone has rolled back.
-pub async fn roll_back(session: &Session) {
-    let _ = session.client().batch_execute("ROLLBACK").await;
-}
-
 /// Deletes the rows of these places; how many there were.
 ///
 /// # Errors

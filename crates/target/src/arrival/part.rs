@@ -145,11 +145,7 @@ pub async fn commit_all(
 }
 
 async fn rolled_back<T>(session: &Session, relation: &Relation, done: Result<T>) -> Result<T> {
-    if done.is_err() {
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    named(session, relation, done).await
+    named(session, relation, session.or_roll_back(done).await).await
 }
 
 /// How many rows there were, and what became of them.

@@ -159,13 +159,10 @@ impl Facts {
         if plan.create.is_some() {
             return Ok(Facts::of_new(plan));
         }
-        let run = async |sql: &str| {
-            session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
-        };
-        run("BEGIN READ ONLY; SET LOCAL search_path = ''").await?;
+        let begun = session.client().batch_execute("BEGIN READ ONLY; SET LOCAL search_path = ''").await;
+        begun.map_err(|error| session_error(&error, DOING))?;
         let read = Facts::read_all(session, plan).await;
-        // Best effort: nothing was changed.
-        let _ = run("ROLLBACK").await;
+        session.roll_back().await;
         read
     }
 

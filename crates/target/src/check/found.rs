@@ -75,11 +75,6 @@ pub async fn begin(session: &Session) -> Result<()> {
     session.client().batch_execute(&sql).await.map_err(|error| session_error(&error, DOING))
 }
 
-/// Ends it. Best effort: nothing was changed.
-pub async fn end(session: &Session) {
-    let _ = session.client().batch_execute("ROLLBACK").await;
-}
-
 /// Those of the rules that the server can run for this role; the others are named, with the reason.
 ///
 /// # Errors
@@ -220,7 +215,7 @@ pub async fn answerable(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule
         }
     }
     // Functions can be made only where something can be written.
-    end(session).await;
+    session.roll_back().await;
     let mut unchecked = Vec::new();
     for (no, (rule, refusal)) in failing.into_iter().enumerate() {
         match guarded::split(session, &rule, no).await? {

@@ -79,7 +79,7 @@ pub(super) async fn split(session: &Session, rule: &Rule, no: usize) -> Result<O
         session.client().query_typed(&sql, &[]).await
     };
     let asked = asked.await;
-    super::found::end(session).await;
+    session.roll_back().await;
     let rows = match asked {
         Ok(rows) => rows,
         Err(error) if error.as_db_error().is_some() => return Ok(None),

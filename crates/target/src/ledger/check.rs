@@ -76,11 +76,7 @@ impl Ledger {
             quote_literal(job_id)
         );
         let done = session.client().batch_execute(&sql).await;
-        if done.is_err() {
-            // Best effort: a session that is gone has rolled back.
-            let _ = session.client().batch_execute("ROLLBACK").await;
-        }
-        done.map_err(|error| fail(&error))
+        session.or_roll_back(done).await.map_err(|error| fail(&error))
     }
 
     /// Opens the transaction in which bad records are written down.

@@ -74,8 +74,7 @@ impl Ledger {
         let made = session.client().batch_execute(&sql.replace("@schema@", &self.quoted)).await;
         let Err(error) = made else { return Ok(()) };
         let mapped = self.error(&error, "making the marks of UNLOGGED tables");
-        // The failed transaction block is still open.
-        let _ = session.client().batch_execute("ROLLBACK").await;
+        session.roll_back().await;
         if mapped.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return Err(mapped);
         }

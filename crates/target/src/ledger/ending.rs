@@ -134,8 +134,7 @@ impl Ledger {
     pub async fn close(&self, session: &Session, job_id: &str, ending: Ending<'_>) -> Result<bool> {
         let fail = async |error| {
             let mapped = self.error(&error, "closing the job in the ledger");
-            // The failed transaction block is still open.
-            let _ = session.client().batch_execute("ROLLBACK").await;
+            session.roll_back().await;
             Err(mapped)
         };
         // One simple query is one transaction and one round trip, where nothing hangs on the answer; it takes no parameters.

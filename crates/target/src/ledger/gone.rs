@@ -96,11 +96,6 @@ impl Ledger {
             session.client().query_typed(&sql, &parameters).await.map_err(fail)?;
             session.client().batch_execute("COMMIT").await.map_err(fail)
         };
-        let done = forgetting.await;
-        if done.is_err() {
-            // Best effort: a session that is gone has rolled back.
-            let _ = session.client().batch_execute("ROLLBACK").await;
-        }
-        done
+        session.or_roll_back(forgetting.await).await
     }
 }

@@ -206,8 +206,7 @@ pub async fn build(
 ) -> Result<()> {
     let built = build_alone(session, replacement, what, (workers_max, lock_timeout_ms)).await;
     let Err(error) = built else { return Ok(()) };
-    // Best effort: a session that is gone has rolled back.
-    let _ = session.client().batch_execute("ROLLBACK").await;
+    session.roll_back().await;
     if error.sqlstate() == Some(sqlstate::FOREIGN_KEY_VIOLATION) && !what.is_index {
         // As long as it stays, it keeps rows of the other table from being deleted. If it cannot go, it goes with the new table.
         let drop = format!(
@@ -216,7 +215,7 @@ pub async fn build(
             quote_ident(&what.name)
         );
         if session.client().batch_execute(&drop).await.is_err() {
-            let _ = session.client().batch_execute("ROLLBACK").await;
+            session.roll_back().await;
         }
     }
     Err(error)
@@ -295,11 +294,7 @@ pub async fn swap(
         ending(session).await?;
         client.batch_execute("COMMIT").await.map_err(lost)
     };
-    let done = work.await;
-    if done.is_err() {
-        // Best effort: a session that is gone has rolled back.
-        let _ = client.batch_execute("ROLLBACK").await;
-    }
+    let done = session.or_roll_back(work.await).await;
     match locks.not_free().or_else(|| all.first().map(|(replacement, _)| replacement.old.clone())) {
         Some(relation) => named(session, &relation, done).await,
         None => done,

@@ -190,7 +190,7 @@ impl Probe {
                     && filter.is_feasible(session, &self.plan.table.relation).await
             };
             let is_feasible = tried.await;
-            let _ = run(session, "ROLLBACK").await;
+            session.roll_back().await;
             self.filter.take_if(|_| !is_feasible);
         }
         Ok(Some(self))
@@ -303,8 +303,7 @@ impl Question {
             Err(error) if error.as_db_error().is_some() => Ok(None),
             Err(error) => Err(session_error(&error, crate::check::DOING)),
         };
-        // Best effort: a session that is gone has rolled back.
-        let _ = run(session, "ROLLBACK").await;
+        session.roll_back().await;
         feasible
     }
 

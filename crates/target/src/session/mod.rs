@@ -168,6 +168,22 @@ impl Session {
         &self.client
     }
 
+    /// Ends a transaction that is not that of a chunk. Best effort: a session that is gone has rolled back.
+    pub async fn roll_back(&self) {
+        let _ = self.client.batch_execute("ROLLBACK").await;
+    }
+
+    /// What came of such a transaction; if it has failed, its block was still open, and is no more.
+    pub(crate) async fn or_roll_back<T, E>(
+        &self,
+        done: std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        if done.is_err() {
+            self.roll_back().await;
+        }
+        done
+    }
+
     /// What the server tells besides its answers.
     pub(crate) fn infos(&self) -> &Infos {
         &self.infos

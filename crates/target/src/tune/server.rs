@@ -160,10 +160,7 @@ pub async fn hold(
 ) -> Result<Vec<Change>> {
     ledger.lock_tuned_for_session(session).await?;
     let done = hold_all(session, ledger, job_id, changes).await;
-    if done.is_err() {
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    unlock(session, ledger, done).await
+    unlock(session, ledger, session.or_roll_back(done).await).await
 }
 
 async fn hold_all(
@@ -209,10 +206,7 @@ pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     let done = give_up_all(session, ledger, held).await;
     let done =
         done.map_err(|error| if error.kind() == ErrorKind::Table { left(&error, held) } else { error });
-    if done.is_err() {
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    unlock(session, ledger, done).await
+    unlock(session, ledger, session.or_roll_back(done).await).await
 }
 
 async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<GivingUp> {

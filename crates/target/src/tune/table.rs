@@ -132,11 +132,7 @@ pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, relation: &R
     let mut count = 0;
     for storage in look(session, relation).await?.into_iter().filter(|storage| storage.owned) {
         let done = hold_one(session, ledger, job_id, &storage).await;
-        if done.is_err() {
-            // Best effort: a session that is gone has rolled back.
-            let _ = session.client().batch_execute("ROLLBACK").await;
-        }
-        count += usize::from(done?);
+        count += usize::from(session.or_roll_back(done).await?);
     }
     Ok(count)
 }
@@ -193,11 +189,7 @@ pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
 }
 
 async fn give_up_or_roll_back(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
-    let done = give_up_all(session, ledger, held).await;
-    if done.is_err() {
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    done
+    session.or_roll_back(give_up_all(session, ledger, held).await).await
 }
 
 async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {

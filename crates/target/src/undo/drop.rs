@@ -127,8 +127,7 @@ pub async fn drop_chosen(
     }
     .await;
     if !matches!(&dropped, Ok(dropped) if !dropped.names.is_empty()) {
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
+        session.roll_back().await;
     }
     named(session, &busy, dropped).await
 }
@@ -146,8 +145,7 @@ pub async fn wait_for_drops(session: &Session, relation: &Relation) -> Result<()
          SELECT pg_catalog.pg_relation_size(pg_catalog.to_regclass({table})); COMMIT"
     );
     let Err(error) = session.client().batch_execute(&sql).await else { return Ok(()) };
-    // The failed transaction block is still open.
-    let _ = session.client().batch_execute("ROLLBACK").await;
+    session.roll_back().await;
     match error.code().map(SqlState::code) {
         Some(sqlstate::LOCK_NOT_AVAILABLE) => Ok(()),
         _ => Err(session_error(&error, "waiting for the table")),

@@ -65,8 +65,7 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     let mut looks_again = true;
     let error = loop {
         let Err(error) = done else { return done };
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
+        session.roll_back().await;
         if !(std::mem::take(&mut looks_again) && error.message().ends_with(JUST_MADE)) {
             break error;
         }

@@ -240,11 +240,7 @@ pub async fn disable(
         Ok(names(&fired).into_iter().map(str::to_owned).collect())
     }
     .await;
-    if disabled.is_err() {
-        // Best effort: a session that is gone has rolled back.
-        let _ = session.client().batch_execute("ROLLBACK").await;
-    }
-    named(session, relation, disabled).await
+    named(session, relation, session.or_roll_back(disabled).await).await
 }
 
 fn refused(error: &tokio_postgres::Error, relation: &Relation, lock_within_ms: u64) -> Error {
