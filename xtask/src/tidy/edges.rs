@@ -19,9 +19,9 @@ const ALLOWED: &[Edges] = &[
         &["howdah-model", "howdah-source", "howdah-transcode", "howdah-target"],
         &["howdah-testkit"],
     ),
-    ("howdah-cli", &["howdah-model", "howdah-engine"], &["howdah-testkit"]),
+    ("howdah-cli", &["howdah-engine"], &["howdah-testkit"]),
     ("howdah-testkit", &["howdah-model", "howdah-target"], &[]),
-    ("howdah-python", &["howdah-model", "howdah-engine", "howdah-cli"], &["howdah-testkit"]),
+    ("howdah-python", &["howdah-engine", "howdah-cli"], &["howdah-testkit"]),
     ("howdah-datasets", &[], &[]),
     (
         "howdah-fuzz",
