@@ -104,8 +104,7 @@ const IN_UTC_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn days_in_utc(session: &Session, local: &[i64]) -> Result<Vec<i32>> {
-    let rows = session.client().query_typed(IN_UTC_SQL, &[(&local, Type::INT8_ARRAY)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for days in UTC"))?;
+    let rows = session.rows(IN_UTC_SQL, &[(&local, Type::INT8_ARRAY)], "asking for days in UTC").await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 

@@ -155,8 +155,9 @@ pub(crate) async fn type_of(
         FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation \
         LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.collnamespace \
         WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = $2 AND NOT a.attisdropped";
-    let asked = session.client().query_typed(SQL, &[(&table, Type::TEXT), (&column, Type::TEXT)]).await;
-    let rows = asked.map_err(|error| session_error(&error, "reading the type of a column"))?;
+    let rows = session
+        .rows(SQL, &[(&table, Type::TEXT), (&column, Type::TEXT)], "reading the type of a column")
+        .await?;
     Ok(rows.first().map(|row| (row.get(0), row.get(1))).unwrap_or_default())
 }
 

@@ -96,8 +96,7 @@ pub async fn tablespaces(
     let names: Vec<String> = tables.iter().map(|table| quote_relation(table)).collect();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] =
         [(&names, Type::TEXT_ARRAY), (&makes_tables, Type::BOOL)];
-    let rows = session.client().query_typed(TABLESPACES_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking where the tables are stored"))?;
+    let rows = session.rows(TABLESPACES_SQL, &parameters, "looking where the tables are stored").await?;
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
@@ -149,8 +148,7 @@ const SLOTS_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn slots(session: &Session) -> Result<Vec<Slot>> {
-    let rows = session.client().query_typed(SLOTS_SQL, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking at replication slots"))?;
+    let rows = session.rows(SLOTS_SQL, &[], "looking at replication slots").await?;
     let slot = |row: &Row| Slot {
         name: row.get(0),
         active: row.get(1),
@@ -173,8 +171,7 @@ const ARCHIVER_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn archiver_fails_since(session: &Session) -> Result<Option<String>> {
-    let rows = session.client().query_typed(ARCHIVER_SQL, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking at the archiver of WAL"))?;
+    let rows = session.rows(ARCHIVER_SQL, &[], "looking at the archiver of WAL").await?;
     Ok(rows.first().map(|row| row.get(0)))
 }
 

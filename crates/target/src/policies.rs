@@ -44,8 +44,7 @@ pub enum Policies {
 /// # Errors
 /// Table, where they do and the session's `row_security` forbids to be subject to any, or none lets a row in; those of the session.
 pub async fn ask(session: &Session, table: &Table, arrival: &Arrival) -> Result<Policies> {
-    let rows = session.client().query_typed(ASK_SQL, &[(&table.oid, Type::OID)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
+    let rows = session.rows(ASK_SQL, &[(&table.oid, Type::OID)], "asking for row-level security").await?;
     let Some(row) = rows.first().filter(|row| row.get(0)) else { return Ok(Policies::Bypassed) };
     if row.get(1) {
         return met(session, table, arrival, row.get(2)).await;
@@ -76,8 +75,7 @@ async fn met(session: &Session, table: &Table, arrival: &Arrival, temporary: boo
     let commands = commands(arrival);
     let letters: Vec<&str> = commands.iter().map(|(letter, _)| *letter).collect();
     let asked = [(&table.oid as &(dyn ToSql + Sync), Type::OID), (&letters, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(NAMED_SQL, &asked).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for row-level security"))?;
+    let rows = session.rows(NAMED_SQL, &asked, "asking for row-level security").await?;
     let lets = |letter: &str| {
         rows.iter().any(|row| row.get(1) && matches!(row.get::<_, &str>(2), of if of == "*" || of == letter))
     };

@@ -1,7 +1,6 @@
 //! Publications that take in tables as they are made, or whose tables get columns: a subscriber that has not got them stops, and stays
 //! so.
 
-use crate::error::session_error;
 use crate::session::Session;
 use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
@@ -25,8 +24,7 @@ pub async fn of_new_tables(session: &Session, schemas: &[String]) -> Result<Vec<
     let sql = format!("{OF_ALL_SQL}{of_schema} ORDER BY 1, 2");
     let schemas: [(&(dyn ToSql + Sync), Type); 1] = [(&schemas, Type::TEXT_ARRAY)];
     let asked = if of_schema.is_empty() { &[][..] } else { &schemas };
-    let rows = session.client().query_typed(&sql, asked).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the publications"))?;
+    let rows = session.rows(&sql, asked, "reading the publications").await?;
     let told = |row: &tokio_postgres::Row| {
         let (name, schema): (&str, Option<&str>) = (row.get(0), row.get(1));
         let of =
@@ -43,7 +41,6 @@ pub async fn of_new_tables(session: &Session, schemas: &[String]) -> Result<Vec<
 pub async fn of_tables_in(session: &Session, schema: &str) -> Result<Vec<String>> {
     let sql = "SELECT DISTINCT p.pubname::pg_catalog.text FROM pg_catalog.pg_publication_tables p \
                WHERE p.schemaname = $1 ORDER BY 1";
-    let rows = session.client().query_typed(sql, &[(&schema, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the publications"))?;
+    let rows = session.rows(sql, &[(&schema, Type::TEXT)], "reading the publications").await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }

@@ -26,7 +26,6 @@ use crate::copy::judge::judge;
 use crate::copy::placed::Placed;
 use crate::copy::server_error::POLICY_SQLSTATE;
 use crate::copy::silent;
-use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{
@@ -112,8 +111,7 @@ pub async fn refers_to_itself(session: &Session, relation: &Relation) -> Result<
         AND coalesce(pg_catalog.pg_partition_root(f.conrelid), f.conrelid) \
             = coalesce(pg_catalog.pg_partition_root(f.confrelid), f.confrelid))";
     let name = quote_relation(relation);
-    let asked = session.client().query_typed(SQL, &[(&name, Type::TEXT)]).await;
-    let rows = asked.map_err(|error| session_error(&error, "asking for foreign keys"))?;
+    let rows = session.rows(SQL, &[(&name, Type::TEXT)], "asking for foreign keys").await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 

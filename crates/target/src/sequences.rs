@@ -150,13 +150,12 @@ pub async fn of_columns(
 ) -> Result<Vec<Sequence>> {
     let name = quote_relation(table);
     let rows = session
-        .client()
-        .query_typed(
+        .rows(
             OWNED_SQL,
             &[(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY), (&scan_bytes_max, Type::INT8)],
+            "reading the table's sequences",
         )
-        .await
-        .map_err(|error| session_error(&error, "reading the table's sequences"))?;
+        .await?;
     let sequence = |row: &tokio_postgres::Row| Sequence {
         relation: Relation { schema: row.get(1), name: row.get(2) },
         column: row.get(0),
@@ -194,8 +193,7 @@ pub async fn late(
 ) -> Result<Vec<Late>> {
     let name = quote_relation(table);
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(LATE_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's defaults"))?;
+    let rows = session.rows(LATE_SQL, &parameters, "reading the table's defaults").await?;
     let late = rows.iter().map(|row| Late { column: row.get(0), expression: row.get(1) });
     Ok(late.filter(|late| found.iter().all(|sequence| sequence.column != late.column)).collect())
 }

@@ -293,8 +293,7 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
     let wanted: Vec<&String> = plan.fields.iter().flatten().filter(is_there).collect();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&relation, Type::TEXT), (&wanted, Type::TEXT_ARRAY), (&key, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(COLUMNS_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's columns"))?;
+    let rows = session.rows(COLUMNS_SQL, &parameters, "reading the table's columns").await?;
     if rows.len() != wanted.len() {
         let message = format!("columns of {} are gone that the files fill", plan.table.relation);
         return Err(Error::new(ErrorKind::Table, message).with_hint("run the same command again"));
@@ -336,8 +335,7 @@ pub(crate) async fn note(
 ) -> Result<()> {
     let name = quote_relation(staging);
     let sql = "SELECT pg_catalog.to_regclass($1)::pg_catalog.oid";
-    let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "making a staging table"))?;
+    let rows = session.rows(sql, &[(&name, Type::TEXT)], "making a staging table").await?;
     let mut statements = vec![format!("DROP TABLE {name}")];
     statements.extend(borders.as_ref().map(drop_borders_sql));
     statements.push(match is_of_check(staging) {
@@ -385,8 +383,7 @@ pub(crate) fn drop_new_sql(ledger: &Ledger, job_id: &str, new: &Relation, lock_t
 pub async fn exists(session: &Session, staging: &Relation) -> Result<bool> {
     let name = quote_relation(staging);
     let sql = "SELECT pg_catalog.to_regclass($1) IS NOT NULL";
-    let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for the staging table"))?;
+    let rows = session.rows(sql, &[(&name, Type::TEXT)], "looking for the staging table").await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 

@@ -60,8 +60,7 @@ async fn schema_error(session: &Session, error: &tokio_postgres::Error) -> Error
 pub async fn create_like(session: &Session, from: &Relation, to: &Relation) -> Result<()> {
     let doing = "making a table for the measurement";
     let (source, name) = (quote_relation(from), quote_relation(to));
-    let drawing = session.client().query_typed(DRAWING_SQL, &[(&source, Type::TEXT)]).await;
-    let drawing = drawing.map_err(|error| session_error(&error, doing))?;
+    let drawing = session.rows(DRAWING_SQL, &[(&source, Type::TEXT)], doing).await?;
     let mut sql = format!("{OWN_TABLESPACE_SQL}; CREATE TABLE {name} (LIKE {source} INCLUDING ALL)");
     for (no, row) in drawing.iter().enumerate() {
         let (column, counts): (String, bool) = (row.get(0), row.get(1));

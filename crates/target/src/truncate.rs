@@ -45,8 +45,8 @@ const FOLLOWS_SQL: &str = "\
 pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Option<String>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {FOLLOWS_SQL}"), &names).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the foreign keys"))?;
+    let rows =
+        session.rows(&format!("{BY_NAME_SQL} {FOLLOWS_SQL}"), &names, "reading the foreign keys").await?;
     let follow = |row: &Row| {
         let (action, tables): (&str, &str) = (row.get(0), row.get(1));
         match action {
@@ -66,8 +66,9 @@ pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Op
 pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {FORBIDS_SQL}"), &names).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking whether the table can be emptied"))?;
+    let rows = session
+        .rows(&format!("{BY_NAME_SQL} {FORBIDS_SQL}"), &names, "looking whether the table can be emptied")
+        .await?;
     let Some(row) = rows.first() else { return Ok(()) };
     if let Some(referring) = row.get::<_, Option<String>>(0) {
         let message = format!("{relation} cannot be emptied: foreign keys of {referring} refer to it");

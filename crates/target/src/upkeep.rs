@@ -23,8 +23,7 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     let name = quote_relation(relation);
     let sql = "SELECT reltuples::pg_catalog.float8 FROM pg_catalog.pg_class \
                WHERE oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
-    let found = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
-    let found = found.map_err(|error| session_error(&error, "reading the size of a table"))?;
+    let found = session.rows(sql, &[(&name, Type::TEXT)], "reading the size of a table").await?;
     let before = found.first().map_or(0.0, |row| row.get::<_, f64>(0));
     if (rows as f64) < before * GROWN_SHARE {
         return Ok(());
@@ -49,8 +48,7 @@ pub async fn on_expressions(session: &Session, indexes: &[(u32, &str)]) -> Resul
     let (tables, names): (Vec<u32>, Vec<&str>) = indexes.iter().copied().unzip();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] =
         [(&tables, Type::OID_ARRAY), (&names, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(EXPRESSIONS_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for indexes on expressions"))?;
+    let rows = session.rows(EXPRESSIONS_SQL, &parameters, "looking for indexes on expressions").await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
@@ -70,8 +68,7 @@ const DUE_SQL: &str = "\
 /// Those of the session.
 pub async fn vacuum_if_due(session: &Session, relation: &Relation) -> Result<bool> {
     let name = quote_relation(relation);
-    let found = session.client().query_typed(DUE_SQL, &[(&name, Type::TEXT)]).await;
-    let found = found.map_err(|error| session_error(&error, "reading how a table has grown"))?;
+    let found = session.rows(DUE_SQL, &[(&name, Type::TEXT)], "reading how a table has grown").await?;
     let is_due = found.first().is_some_and(|row| row.get::<_, Option<bool>>(0) == Some(true));
     if is_due {
         expect_right(session, relation).await?;
@@ -92,8 +89,7 @@ const MAY_SQL: &str = "\
 /// The server itself skips the table with a warning.
 async fn expect_right(session: &Session, relation: &Relation) -> Result<()> {
     let name = quote_relation(relation);
-    let rows = session.client().query_typed(MAY_SQL, &[(&name, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for the role's rights"))?;
+    let rows = session.rows(MAY_SQL, &[(&name, Type::TEXT)], "asking for the role's rights").await?;
     let Some(row) = rows.first().filter(|row| !row.get::<_, bool>(0)) else { return Ok(()) };
     let role: String = row.get(1);
     let grant = match row.get(2) {

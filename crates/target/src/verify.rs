@@ -129,8 +129,7 @@ pub async fn most_of_one_other(
         quote_relation(relation),
         ledger.transactions_sql()
     );
-    let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    let rows = session.rows(&sql, &[(&job_id, Type::TEXT)], DOING).await?;
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
 }
 

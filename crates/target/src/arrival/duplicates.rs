@@ -55,8 +55,7 @@ pub async fn earliest(session: &Session, into: &Into) -> Result<Option<Twins>> {
         quote_columns(&into.key_names()),
         quote_relation(&into.staging.relation)
     );
-    let rows = session.client().query_typed(&sql, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    let rows = session.rows(&sql, &[], DOING).await?;
     Ok(rows.first().map(|row| Twins {
         first: row.get(0),
         second: row.get(1),

@@ -60,8 +60,7 @@ const MAY_COMPRESS_WAL: &str = "\
 /// Those of the session.
 pub async fn may_compress_wal(session: &Session) -> Result<bool> {
     let sql = format!("SELECT EXISTS (SELECT {MAY_COMPRESS_WAL})");
-    let rows = session.client().query_typed(&sql, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading settings"))?;
+    let rows = session.rows(&sql, &[], "reading settings").await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 

@@ -229,8 +229,9 @@ impl Into {
     }
 
     async fn pages(&self, session: &Session, sql: &str, relation: &Relation) -> Result<u64> {
-        let rows = session.client().query_typed(sql, &[(&quote_relation(relation), Type::TEXT)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "reading the size of a table"))?;
+        let rows = session
+            .rows(sql, &[(&quote_relation(relation), Type::TEXT)], "reading the size of a table")
+            .await?;
         Ok(rows.first().and_then(|row| row.get::<_, Option<i64>>(0)).map_or(0, i64::unsigned_abs))
     }
 
@@ -279,8 +280,7 @@ impl Into {
     /// Those of the session.
     pub async fn staged_rows(&self, session: &Session) -> Result<u64> {
         let sql = format!("SELECT pg_catalog.count(*) FROM {}", quote_relation(&self.staging.relation));
-        let rows = session.client().query_typed(&sql, &[]).await;
-        let rows = rows.map_err(|error| session_error(&error, "counting the rows of the staging table"))?;
+        let rows = session.rows(&sql, &[], "counting the rows of the staging table").await?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 }
@@ -299,8 +299,7 @@ pub(crate) async fn expect_same_types(
     let (table, waiting) = (quote_relation(relation), quote_relation(staging));
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&table, Type::TEXT), (&columns, Type::TEXT_ARRAY), (&waiting, Type::TEXT)];
-    let rows = session.client().query_typed(CHANGED_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's columns"))?;
+    let rows = session.rows(CHANGED_SQL, &parameters, "reading the table's columns").await?;
     let Some(row) = rows.first() else { return Ok(()) };
     let [column, was, is] = [0, 1, 2].map(|at| row.get::<_, String>(at));
     let message = format!(
@@ -314,8 +313,7 @@ pub(crate) async fn expect_same_types(
 async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> Result<Vec<KeyColumn>> {
     let name = quote_relation(relation);
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&key, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(KEY_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's key"))?;
+    let rows = session.rows(KEY_SQL, &parameters, "reading the table's key").await?;
     let index = rows.first().map(|row| row.get::<_, u32>(0));
     let of_index = rows.iter().filter(|row| Some(row.get::<_, u32>(0)) == index);
     let found: Vec<KeyColumn> = of_index
@@ -335,8 +333,7 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
         );
         // Of a partitioned table the server makes none CONCURRENTLY.
         let sql = "SELECT c.relkind = 'p' FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
-        let rows = session.client().query_typed(sql, &[(&name, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "reading the table's kind"))?;
+        let rows = session.rows(sql, &[(&name, Type::TEXT)], "reading the table's kind").await?;
         let how = if rows.first().is_some_and(|row| row.get(0)) { "" } else { "CONCURRENTLY " };
         return Err(Error::new(ErrorKind::Table, message).with_hint(format!(
             "CREATE UNIQUE INDEX {how}ON {name} ({columns}); one with a predicate, of expressions, of another \

@@ -56,8 +56,7 @@ pub async fn analyze(session: &Session, staging: &Relation) -> Result<()> {
 /// Those of the session.
 pub async fn rows(session: &Session, staging: &Relation) -> Result<u64> {
     let sql = format!("SELECT pg_catalog.count(*) FROM {}", quote_relation(staging));
-    let rows = session.client().query_typed(&sql, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    let rows = session.rows(&sql, &[], DOING).await?;
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
 }
 

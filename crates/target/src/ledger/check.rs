@@ -150,8 +150,14 @@ impl Ledger {
             schema = self.quoted
         );
         let first = i64::from(first);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT), (&first, Type::INT8)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading rejected records from the ledger"))?;
+        let rows = self
+            .ask(
+                session,
+                &sql,
+                &[(&job_id, Type::TEXT), (&first, Type::INT8)],
+                "reading rejected records from the ledger",
+            )
+            .await?;
         Ok(rows.iter().map(reject_kind).collect())
     }
 }

@@ -111,8 +111,7 @@ impl Ledger {
     /// Server, if it has lost some; those of the session.
     pub async fn expect_chunks(&self, session: &Session, job_id: &str, chunks: u64) -> Result<()> {
         let sql = format!("SELECT pg_catalog.count(*) FROM {}.chunk WHERE job_id = $1", self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "counting the ledger's chunks"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "counting the ledger's chunks").await?;
         let held = rows.first().map_or(0, |row| unsigned(row.get(0)));
         if held >= chunks {
             return Ok(());

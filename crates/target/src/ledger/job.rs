@@ -102,8 +102,7 @@ impl Ledger {
         let sql = CUT_ANEW_SQL.replace("@schema@", &self.quoted);
         let text = kept_plan::write(plan).map_err(unwritable)?;
         let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&plan.job_id, Type::TEXT), (&text, Type::TEXT)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "changing the chunk size in the ledger"))?;
+        let rows = self.ask(session, &sql, &parameters, "changing the chunk size in the ledger").await?;
         Ok(!rows.is_empty())
     }
 
@@ -159,8 +158,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn receipts(&self, session: &Session, job_id: &str) -> Result<Vec<Receipt>> {
         let sql = RECEIPTS_SQL.replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
         let receipt = |row: &Row| Receipt {
             file_no: unsigned(i64::from(row.get::<_, i32>(0))) as u32,
             chunk_no: unsigned(row.get(1)),

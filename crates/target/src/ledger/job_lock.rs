@@ -159,8 +159,7 @@ impl Ledger {
         let holders = holders_sql(&format!("pg_catalog.hashtextextended($1, {KEY_SEED})"));
         let sql = format!("SELECT EXISTS (SELECT FROM {holders})");
         let name = format!("{}/{job_id}", self.schema);
-        let rows = session.client().query_typed(&sql, &[(&name, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "looking who holds the job"))?;
+        let rows = session.rows(&sql, &[(&name, Type::TEXT)], "looking who holds the job").await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
@@ -175,8 +174,7 @@ impl Ledger {
     async fn lock_job(&self, session: &Session, job_id: &str, function: &str) -> Result<bool> {
         let sql = format!("SELECT pg_catalog.{function}(pg_catalog.hashtextextended($1, {KEY_SEED}))");
         let name = format!("{}/{job_id}", self.schema);
-        let rows = session.client().query_typed(&sql, &[(&name, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| session_error(&error, "locking the job"))?;
+        let rows = session.rows(&sql, &[(&name, Type::TEXT)], "locking the job").await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 }

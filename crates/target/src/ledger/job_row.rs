@@ -227,8 +227,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn files(&self, session: &Session, job_id: &str) -> Result<Vec<FileRow>> {
         let sql = FILES_SQL.replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's files").await?;
         let file = |row: &Row| FileRow {
             location: row.get(0),
             table: row.get(1),
@@ -260,8 +259,7 @@ impl Ledger {
     ) -> Result<Vec<Row>> {
         let sql =
             JOBS_SQL.replace("@where@", which).replace("@plan@", plan).replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, parameters).await;
-        rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))
+        self.ask(session, &sql, parameters, "reading the ledger's jobs").await
     }
 
     fn job_row<P>(

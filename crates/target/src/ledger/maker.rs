@@ -19,8 +19,14 @@ impl Ledger {
              ORDER BY j.started_at DESC LIMIT 1",
             self.quoted
         );
-        let rows = session.client().query_typed(&sql, &[(&i64::from(table_oid), Type::INT8)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "looking in the ledger for the table's job"))?;
+        let rows = self
+            .ask(
+                session,
+                &sql,
+                &[(&i64::from(table_oid), Type::INT8)],
+                "looking in the ledger for the table's job",
+            )
+            .await?;
         Ok(rows.first().map(|row| row.get(0)))
     }
 }

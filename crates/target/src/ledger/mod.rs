@@ -46,10 +46,13 @@ pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};
 
 use crate::error::session_error;
+use crate::session::Session;
 use crate::sql::quote_ident;
-use howdah_model::{Error, ErrorKind, sqlstate};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use std::sync::Arc;
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
 
 /// The version written beside jobs and migrations.
 const HOWDAH_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -74,6 +77,17 @@ impl Ledger {
     /// The schema's name, unquoted.
     pub fn schema(&self) -> &str {
         &self.schema
+    }
+
+    /// The rows of one of this module's statements. `doing` completes "while ...".
+    pub(crate) async fn ask(
+        &self,
+        session: &Session,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+        doing: &str,
+    ) -> Result<Vec<Row>> {
+        session.client().query_typed(sql, parameters).await.map_err(|error| self.error(&error, doing))
     }
 
     /// An error of one of this module's statements; a refusal names what to grant.

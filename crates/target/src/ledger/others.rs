@@ -47,8 +47,7 @@ impl Ledger {
     pub async fn changed_by_another(&self, session: &Session, relation: &Relation) -> Result<Option<Ledger>> {
         let asked: [(&(dyn ToSql + Sync), Type); 2] =
             [(&self.schema, Type::TEXT), (&quote_relation(relation), Type::TEXT)];
-        let rows = session.client().query_typed(LEDGERS_SQL, &asked).await;
-        let rows = rows.map_err(|error| self.error(&error, "looking for other ledgers"))?;
+        let rows = self.ask(session, LEDGERS_SQL, &asked, "looking for other ledgers").await?;
         for row in rows {
             let other = Ledger::new(row.get(0));
             if other.holds_changes_of(session, relation).await? {
@@ -72,8 +71,14 @@ impl Ledger {
             is_table("undo"),
             is_table("tuned")
         );
-        let rows = session.client().query_typed(&sql, &[(&quote_relation(relation), Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the journal of another ledger"))?;
+        let rows = self
+            .ask(
+                session,
+                &sql,
+                &[(&quote_relation(relation), Type::TEXT)],
+                "reading the journal of another ledger",
+            )
+            .await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 }

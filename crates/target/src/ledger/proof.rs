@@ -82,8 +82,7 @@ impl Ledger {
         let sql = STANDS_SQL.replace("@schema@", &self.quoted);
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&job_id, Type::TEXT), (&targets, Type::TEXT_ARRAY)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "looking after the job in the ledger"))?;
+        let rows = self.ask(session, &sql, &parameters, "looking after the job in the ledger").await?;
         let Some(row) = rows.first() else { return Ok(()) };
         if !row.get::<_, bool>(0) {
             return Err(self.lost_job(job_id));

@@ -224,8 +224,7 @@ impl Ledger {
         job_id: &str,
     ) -> Result<(Option<String>, BTreeSet<u32>)> {
         let sql = BEGUN_SQL.replace("@schema@", &self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
         let files = rows.iter().filter_map(|row| row.get::<_, Option<i32>>(1)).map(i32::unsigned_abs);
         Ok((rows.first().map(|row| row.get(0)), files.collect()))
     }
@@ -260,8 +259,7 @@ impl Ledger {
         ];
         let holders = format!("pg_catalog.hashtextextended($8 || '/' || j.job_id, {KEY_SEED})");
         let sql = self.over_files(&IN_PART_SQL.replace("@holders@", &holders_sql(&holders)));
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's files").await?;
         let stored = rows.iter().map(|row| StoredInPart {
             job_id: row.get(0),
             location: row.get(1),
@@ -341,8 +339,8 @@ impl Ledger {
             (&own.since, Type::TEXT),
             (&own.at_work, Type::BOOL),
         ];
-        let rows = session.client().query_typed(&self.over_files(&sql), &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's files"))?;
+        let rows =
+            self.ask(session, &self.over_files(&sql), &parameters, "reading the ledger's files").await?;
         let rival = |row: &Row| Rival {
             file_no: row.get::<_, i32>(0).unsigned_abs(),
             file: KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) },

@@ -154,8 +154,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn publication(&self, session: &Session) -> Result<Option<String>> {
         let sql = "SELECT pubname::pg_catalog.text FROM pg_catalog.pg_publication WHERE puballtables ORDER BY 1 LIMIT 1";
-        let rows = session.client().query_typed(sql, &[]).await;
-        let rows = rows.map_err(|error| session_error(&error, "reading the publications"))?;
+        let rows = session.rows(sql, &[], "reading the publications").await?;
         Ok(rows.first().map(|row| row.get(0)))
     }
 
@@ -441,8 +440,7 @@ impl Ledger {
     async fn has_schema(&self, session: &Session) -> Result<bool> {
         let asked = [(&self.schema as &(dyn ToSql + Sync), Type::TEXT)];
         let sql = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
-        let found = session.client().query_typed(sql, &asked).await;
-        let found = found.map_err(|error| self.error(&error, "creating the ledger"))?;
+        let found = self.ask(session, sql, &asked, "creating the ledger").await?;
         Ok(!found.is_empty())
     }
 

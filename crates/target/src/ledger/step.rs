@@ -173,8 +173,7 @@ impl Ledger {
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&job_id, Type::TEXT), (&target(table), Type::TEXT)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's steps"))?;
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's steps").await?;
         let count =
             |at: usize| rows.first().map_or(0, |row| u64::try_from(row.get::<_, i64>(at)).unwrap_or(0));
         let changes = Changes {

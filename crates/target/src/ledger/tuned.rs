@@ -188,8 +188,7 @@ impl Ledger {
             (&during, Type::TEXT),
             (&ledger_table, Type::TEXT),
         ];
-        let done = session.client().query_typed(&sql, &parameters).await;
-        let rows = done.map_err(|error| self.error(&error, "noting what is tuned"))?;
+        let rows = self.ask(session, &sql, &parameters, "noting what is tuned").await?;
         Ok(rows.first().map_or_else(|| during.to_owned(), |row| row.get(0)))
     }
 
@@ -206,8 +205,7 @@ impl Ledger {
             counts_sql("other")
         );
         let numbers: Vec<i64> = held.iter().map(|held| held.number).collect();
-        let rows = session.client().query_typed(&sql, &[(&numbers, Type::INT8_ARRAY)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading what is tuned"))?;
+        let rows = self.ask(session, &sql, &[(&numbers, Type::INT8_ARRAY)], "reading what is tuned").await?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 

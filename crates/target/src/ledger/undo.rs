@@ -176,8 +176,7 @@ impl Ledger {
              WHERE u.undone_at IS NULL AND u.job_id = $1",
             self.quoted
         );
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's journal").await?;
         let root = |row: &Row| (row.get(0), Relation { schema: row.get(1), name: row.get(2) });
         Ok(rows.iter().map(root).collect())
     }
@@ -247,8 +246,7 @@ impl Ledger {
         let change = &entry.change;
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&entry.number, Type::INT8), (&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's journal").await?;
         Ok(rows.iter().any(|row| row.get::<_, i64>(0) == entry.number))
     }
 
@@ -264,8 +262,7 @@ impl Ledger {
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&entry.change.table_oid, Type::OID), (&entry.job_id, Type::TEXT), (&index, Type::TEXT)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's journal").await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
@@ -279,8 +276,9 @@ impl Ledger {
             table_oid_sql("undo"),
             table_oid_sql("tuned")
         );
-        let rows = session.client().query_typed(&sql, &[(&quote_relation(relation), Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's journal"))?;
+        let rows = self
+            .ask(session, &sql, &[(&quote_relation(relation), Type::TEXT)], "reading the ledger's journal")
+            .await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
@@ -298,8 +296,7 @@ impl Ledger {
     /// Some chunk of the job is in.
     pub(crate) async fn has_chunks(&self, session: &Session, job_id: &str) -> Result<bool> {
         let sql = format!("SELECT EXISTS (SELECT FROM {}.chunk WHERE job_id = $1)", self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 

@@ -52,8 +52,7 @@ impl Ledger {
             "SELECT pg_catalog.count(*) FROM {}.chunk WHERE job_id = $1 AND xid IS NULL AND rows > 0",
             self.quoted
         );
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's chunks"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
@@ -74,8 +73,7 @@ impl Ledger {
         let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&job_id, Type::TEXT), (&file_no, Type::INT4), (&chunk_no, Type::INT8)];
-        let rows = session.client().query_typed(&sql, &parameters).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading rejected records from the ledger"))?;
+        let rows = self.ask(session, &sql, &parameters, "reading rejected records from the ledger").await?;
         let record = |row: &tokio_postgres::Row| {
             (row.get::<_, Option<i64>>(0).map(i64::cast_unsigned), row.get::<_, Vec<u8>>(1).into())
         };
@@ -88,8 +86,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn verified_by(&self, session: &Session, job_id: &str) -> Result<Option<String>> {
         let sql = format!("SELECT verified FROM {}.job WHERE job_id = $1", self.quoted);
-        let rows = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
-        let rows = rows.map_err(|error| self.error(&error, "reading the ledger's jobs"))?;
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's jobs").await?;
         Ok(rows.first().and_then(|row| row.get(0)))
     }
 

@@ -61,8 +61,7 @@ pub async fn primary_key(session: &Session, oid: u32) -> Result<Vec<String>> {
                CROSS JOIN LATERAL pg_catalog.unnest(k.conkey) WITH ORDINALITY AS c (number, place) \
                JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = c.number \
                WHERE k.conrelid = $1 AND k.contype = 'p' ORDER BY c.place";
-    let rows = session.client().query_typed(sql, &[(&oid, Type::OID)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's primary key"))?;
+    let rows = session.rows(sql, &[(&oid, Type::OID)], "reading the table's primary key").await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 

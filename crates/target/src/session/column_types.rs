@@ -2,7 +2,6 @@
 //! how the values of each are written leaves, with what must stay as it is. One round trip.
 
 use super::Session;
-use crate::error::session_error;
 use howdah_model::{BinaryType, Result, Table};
 use std::collections::HashMap;
 use tokio_postgres::Row;
@@ -74,13 +73,12 @@ pub async fn read(session: &Session, table: &Table, columns: &[String]) -> Resul
         columns.iter().map(|name| of(name).map_or("", |column| column.type_name.as_str())).collect();
     let relation = crate::sql::quote_relation(&table.relation);
     let rows = session
-        .client()
-        .query_typed(
+        .rows(
             &format!("{TYPES_SQL}{USUAL_SETTINGS_SQL} FROM asked"),
             &[(&oids, Type::OID_ARRAY), (&names, Type::TEXT_ARRAY), (&relation, Type::TEXT)],
+            "reading the types of the columns",
         )
-        .await
-        .map_err(|error| session_error(&error, "reading the types of the columns"))?;
+        .await?;
     let parts: HashMap<u32, Part> =
         rows.iter().filter(|row| row.get::<_, Option<i64>>(0).is_none()).filter_map(Part::of).collect();
     let mut asked: Vec<(i64, &Row)> =

@@ -1,7 +1,6 @@
 //! How many sessions a role or a database may have at once, where that was limited (`CONNECTION LIMIT`).
 
 use super::Session;
-use crate::error::session_error;
 use howdah_model::Result;
 
 /// A limit on sessions, and whose it is.
@@ -27,7 +26,6 @@ const LIMITS_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn read(session: &Session) -> Result<Option<ConnectionLimit>> {
-    let rows = session.client().query_typed(LIMITS_SQL, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking how many sessions there may be"))?;
+    let rows = session.rows(LIMITS_SQL, &[], "asking how many sessions there may be").await?;
     Ok(rows.first().map(|row| ConnectionLimit { owner: row.get(0), sessions_max: row.get(1) }))
 }

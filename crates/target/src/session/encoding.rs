@@ -23,8 +23,7 @@ const READS_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn reads_encoding(session: &Session, name: &str) -> Result<bool> {
-    let rows = session.client().query_typed(READS_SQL, &[(&name, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for an encoding"))?;
+    let rows = session.rows(READS_SQL, &[(&name, Type::TEXT)], "asking for an encoding").await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 

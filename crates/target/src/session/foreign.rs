@@ -1,7 +1,6 @@
 //! How rows go on to another server: `postgres_fdw` sends each row by itself unless it is told to send many at once.
 
 use super::Session;
-use crate::error::session_error;
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_OID_SQL;
 use howdah_model::{Relation, Result, Table};
@@ -67,8 +66,7 @@ impl Slow {
 /// Those of the session.
 pub async fn why_slow(session: &Session, table: &Table) -> Result<Option<String>> {
     let sql = format!("{BY_OID_SQL}{FOREIGN_SQL}");
-    let rows = session.client().query_typed(&sql, &[(&table.oid, Type::OID)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the foreign tables"))?;
+    let rows = session.rows(&sql, &[(&table.oid, Type::OID)], "reading the foreign tables").await?;
     if session.server_version() < COPY_BATCHES_SINCE {
         return Ok(rows.first().map(|row| {
             let relation = Relation { schema: row.get(0), name: row.get(1) };

@@ -42,7 +42,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, Statement};
 
 /// One server process, told apart from a later one that reuses its number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -166,6 +167,16 @@ impl Session {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The rows of one statement, in one round trip. `doing` completes "while ...".
+    pub(crate) async fn rows(
+        &self,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+        doing: &str,
+    ) -> Result<Vec<Row>> {
+        self.client.query_typed(sql, parameters).await.map_err(|error| session_error(&error, doing))
     }
 
     /// Ends a transaction that is not that of a chunk. Best effort: a session that is gone has rolled back.

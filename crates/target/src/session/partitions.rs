@@ -97,8 +97,7 @@ pub async fn has_foreign(session: &Session, table: &Table) -> Result<bool> {
 /// Those of the session.
 pub async fn with_partitions(session: &Session, table_oid: u32) -> Result<Vec<u32>> {
     let sql = format!("{}SELECT oid FROM tree", tree::BY_OID_SQL);
-    let rows = session.client().query_typed(&sql, &[(&table_oid, Type::OID)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?;
+    let rows = session.rows(&sql, &[(&table_oid, Type::OID)], "reading the partitions of the table").await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 

@@ -24,8 +24,7 @@ pub struct Who {
 /// Those of the session.
 pub async fn who(session: &Session) -> Result<Who> {
     let sql = "SELECT current_user::text, session_user::text, pg_catalog.current_database()::text";
-    let rows = session.client().query_typed(sql, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for the role"))?;
+    let rows = session.rows(sql, &[], "asking for the role").await?;
     let text = |column: usize| rows.first().map(|row| row.get(column)).unwrap_or_default();
     Ok(Who { role: text(0), login: text(1), database: text(2) })
 }
@@ -137,8 +136,7 @@ pub async fn check(session: &Session, table: &Table, needs: &Needs) -> Result<()
 pub async fn check_create(session: &Session, relation: &Relation) -> Result<()> {
     let sql = "SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE'), pg_catalog.has_schema_privilege(n.oid, 'CREATE') \
                FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
-    let rows = session.client().query_typed(sql, &[(&relation.schema, Type::TEXT)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "asking for the role's rights"))?;
+    let rows = session.rows(sql, &[(&relation.schema, Type::TEXT)], "asking for the role's rights").await?;
     let mut missing = Missing::default();
     let schema = quote_ident(&relation.schema);
     for (column, right) in ["USAGE", "CREATE"].into_iter().enumerate() {

@@ -4,7 +4,6 @@
 //! none comes before `pg_catalog`.
 
 use super::Session;
-use crate::error::session_error;
 use crate::sql::{quote_ident, quote_literal};
 use howdah_model::{Result, ValueSettings};
 use std::collections::BTreeMap;
@@ -145,14 +144,13 @@ fn schemas(list: &str) -> Vec<String> {
 pub async fn show(session: &Session, names: &[&str]) -> Result<BTreeMap<String, String>> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let rows = session
-        .client()
-        .query_typed(
+        .rows(
             "SELECT name, pg_catalog.current_setting(name, true) \
              FROM pg_catalog.unnest($1) AS asked(name)",
             &[(&names, Type::TEXT_ARRAY)],
+            "reading settings",
         )
-        .await
-        .map_err(|error| session_error(&error, "reading settings"))?;
+        .await?;
     Ok(rows.iter().filter_map(|row| Some((row.get(0), row.get::<_, Option<String>>(1)?))).collect())
 }
 

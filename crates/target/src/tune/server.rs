@@ -86,8 +86,7 @@ const RIGHTS_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn rights(session: &Session) -> Result<Rights> {
-    let rows = session.client().query_typed(RIGHTS_SQL, &[]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading what the role may do"))?;
+    let rows = session.rows(RIGHTS_SQL, &[], "reading what the role may do").await?;
     let Some(row) = rows.first() else { return Ok(Rights::default()) };
     let superuser: bool = row.get(1);
     Ok(Rights {
@@ -131,8 +130,7 @@ pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<
     };
     let file = if rights.reads_files { FILE_SQL } else { "NULL::text" };
     let sql = SETTINGS_SQL.replace("@may@", may).replace("@file@", file);
-    let rows = session.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the server's settings"))?;
+    let rows = session.rows(&sql, &[(&names, Type::TEXT_ARRAY)], "reading the server's settings").await?;
     let setting = |row: &tokio_postgres::Row| Setting {
         name: row.get(0),
         value: row.get(1),

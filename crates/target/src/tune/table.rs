@@ -70,8 +70,9 @@ const STORAGE_SQL: &str = "\
 pub async fn look(session: &Session, relation: &Relation) -> Result<Vec<Storage>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {STORAGE_SQL}"), &names).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's storage parameters"))?;
+    let rows = session
+        .rows(&format!("{BY_NAME_SQL} {STORAGE_SQL}"), &names, "reading the table's storage parameters")
+        .await?;
     Ok(rows.iter().map(storage).collect())
 }
 
@@ -289,8 +290,8 @@ fn spelled(name: &str) -> String {
 /// The very tables that were changed, whatever their names are now.
 async fn read(session: &Session, oids: &[u32]) -> Result<Vec<Storage>> {
     let sql = format!("WITH tree AS (SELECT pg_catalog.unnest($1) AS oid) {STORAGE_SQL}");
-    let rows = session.client().query_typed(&sql, &[(&oids, Type::OID_ARRAY)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "reading the table's storage parameters"))?;
+    let rows =
+        session.rows(&sql, &[(&oids, Type::OID_ARRAY)], "reading the table's storage parameters").await?;
     Ok(rows.iter().map(storage).collect())
 }
 

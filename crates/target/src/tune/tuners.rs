@@ -45,8 +45,7 @@ pub async fn mark(session: &Session, ledger: &Ledger) -> Result<()> {
 pub async fn other(session: &Session, ledger: &Ledger) -> Result<Option<String>> {
     let may = if session.server_version() >= 150_000 { MAY_SQL } else { "" };
     let sql = OTHER_SQL.replace("@may@", may);
-    let rows = session.client().query_typed(&sql, &of(&ledger.schema())).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking who tunes the server"))?;
+    let rows = session.rows(&sql, &of(&ledger.schema()), "looking who tunes the server").await?;
     Ok(rows.first().map(|row| row.get(0)))
 }
 

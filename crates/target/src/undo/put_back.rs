@@ -223,8 +223,7 @@ async fn unsaid(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
     let index = change.index();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&index, Type::TEXT), (&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
-    let rows = session.client().query_typed(sql, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    let rows = session.rows(sql, &parameters, "looking for what is to be put back").await?;
     let Some(row) = rows.first() else { return Ok(Vec::new()) };
     let sayings = [
         ("COMMENT ON INDEX ".to_owned(), row.get(0)),
@@ -249,8 +248,7 @@ async fn without_others(session: &Session, change: &NewUndo) -> Result<Vec<Strin
                FROM pg_catalog.pg_class c WHERE c.oid = $1";
     let index = change.index();
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&change.table_oid, Type::OID), (&index, Type::TEXT)];
-    let rows = session.client().query_typed(sql, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    let rows = session.rows(sql, &parameters, "looking for what is to be put back").await?;
     let Some(row) = rows.first() else { return Ok(change.statements.clone()) };
     let table = quote_relation(&change.relation);
     let marks = [
@@ -270,8 +268,7 @@ async fn without_table(session: &Session, entry: &Undo) -> Result<PutBack> {
                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&change.relation.schema, Type::TEXT), (&change.relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(sql, &names).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for the table"))?;
+    let rows = session.rows(sql, &names, "looking for the table").await?;
     let Some(row) = rows.first() else { return Ok(PutBack::TableGone) };
     if entry.origin != Origin::Unknown {
         return Ok(PutBack::TableAnother);
@@ -327,8 +324,7 @@ async fn is_enabled(session: &Session, change: &NewUndo) -> Result<Option<PutBac
     let sql = "SELECT tgenabled = 'D' FROM pg_catalog.pg_trigger WHERE tgrelid = $1 AND tgname = $2";
     let parameters: [(&(dyn ToSql + Sync), Type); 2] =
         [(&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
-    let rows = session.client().query_typed(sql, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    let rows = session.rows(sql, &parameters, "looking for what is to be put back").await?;
     Ok(match rows.first().map(|row| row.get(0)) {
         Some(true) => None,
         Some(false) => Some(PutBack::WasThere),
@@ -346,8 +342,7 @@ async fn is_attached(session: &Session, change: &NewUndo) -> Result<Option<PutBa
     let index = change.index();
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
         [(&index, Type::TEXT), (&change.table_oid, Type::OID), (&change.definition, Type::TEXT)];
-    let rows = session.client().query_typed(sql, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for what is to be put back"))?;
+    let rows = session.rows(sql, &parameters, "looking for what is to be put back").await?;
     // Without a parent the server will say so.
     Ok(rows.first().and_then(|row| match (row.get(0), row.get(1)) {
         (true, _) => Some(PutBack::WasThere),
@@ -376,8 +371,7 @@ async fn find_table(session: &Session, change: &NewUndo) -> Result<Option<Table>
                       CASE WHEN c.relkind = 'r' THEN pg_catalog.pg_relation_size(c.oid) ELSE 0 END \
                FROM pg_catalog.pg_class c \
                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1";
-    let rows = session.client().query_typed(sql, &[(&change.table_oid, Type::OID)]).await;
-    let rows = rows.map_err(|error| session_error(&error, "looking for the table"))?;
+    let rows = session.rows(sql, &[(&change.table_oid, Type::OID)], "looking for the table").await?;
     let Some(row) = rows.first() else { return Ok(None) };
     let now = Relation { schema: row.get(0), name: row.get(1) };
     if now == change.relation {

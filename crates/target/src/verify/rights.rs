@@ -1,7 +1,6 @@
 //! Whether a role can compare a table with its sources, and whether the table's rows tell what has stored them.
 
 use super::DOING;
-use crate::error::session_error;
 use crate::session::Session;
 use crate::session::rights::{Who, who};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
@@ -38,8 +37,7 @@ pub async fn check(session: &Session, table: &Table, columns: &[String], by: Ver
     }
     let parameters: [(&(dyn ToSql + Sync), Type); 2] =
         [(&table.oid, Type::OID), (&columns, Type::TEXT_ARRAY)];
-    let rows = session.client().query_typed(ASK_SQL, &parameters).await;
-    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    let rows = session.rows(ASK_SQL, &parameters, DOING).await?;
     let Some(row) = rows.first() else { return Ok(()) };
     let (lacking, temporary, policies, others): (Vec<String>, bool, bool, Vec<String>) =
         (row.get(0), row.get(1), row.get(2), row.get(3));
