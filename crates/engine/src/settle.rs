@@ -193,8 +193,8 @@ async fn put_back_left(
 }
 
 /// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and, where a new table is made
-/// like one or indexes are to be kept, all the rest: what another job, or an earlier run of this one, has dropped and, being killed, not put back, comes back if
-/// it `may`. Whoever is at that already is waited for.
+/// like one or indexes are to be kept, all the rest: what another job, or an earlier run of this one, has dropped and, being killed,
+/// not put back, comes back if it `may`. Whoever is at that already is waited for.
 ///
 /// # Errors
 /// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put back; Ledger, when somebody

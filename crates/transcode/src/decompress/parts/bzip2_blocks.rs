@@ -5,7 +5,7 @@
 //! does not decode; [`InOrder`] then looks for the next place. Each block, and each stream, ends in a checksum of
 //! its own, and both are verified.
 
-use super::{Cut, Kind, Part};
+use super::{Cut, FILL_BYTES, Kind, Part, fill};
 use bzip2::bufread::{BzDecoder, MultiBzDecoder};
 use std::io::{self, BufRead, Chain, Cursor, Read};
 
@@ -21,8 +21,6 @@ const STORED_BYTES_MAX: usize = 5 << 19;
 const PLAIN_BYTES_MAX: usize = 2 << 20;
 /// What the library holds while it decodes a block.
 const DECODER_BYTES: usize = 4 << 20;
-/// Taken from the source at a time.
-const FILL_BYTES: usize = 256 << 10;
 
 /// The most that one part takes.
 pub(super) const PART_BYTES_MAX: usize = STORED_BYTES_MAX + FILL_BYTES + PLAIN_BYTES_MAX + DECODER_BYTES;
@@ -89,7 +87,7 @@ impl Blocks {
 
     /// Reads a stream's header; `false` if there is none that a block follows.
     fn begin_stream(&mut self, stored: &mut impl BufRead) -> io::Result<bool> {
-        while self.bytes.len() < HEADER_BYTES + MAGIC_BITS / 8 && self.fill(stored)? {}
+        while self.bytes.len() < HEADER_BYTES + MAGIC_BITS / 8 && fill(&mut self.bytes, stored)? {}
         let [b'B', b'Z', b'h', level @ b'1'..=b'9', block @ ..] = self.bytes.as_slice() else {
             return Ok(false);
         };
@@ -112,7 +110,7 @@ impl Blocks {
                 Some((bit, _)) => from_bit = bit,
                 None => from_bit = from_bit.max((8 * self.bytes.len()).saturating_sub(MAGIC_BITS + 8)),
             }
-            if self.bytes.len() > STORED_BYTES_MAX || !self.fill(stored)? {
+            if self.bytes.len() > STORED_BYTES_MAX || !fill(&mut self.bytes, stored)? {
                 return Ok(End::Unknown);
             }
         }
@@ -151,13 +149,6 @@ impl Blocks {
                 std::mem::take(&mut self.bytes)
             }
         }
-    }
-
-    /// Takes more from the source; `false` at its end.
-    fn fill(&mut self, stored: &mut impl BufRead) -> io::Result<bool> {
-        let before = self.bytes.len();
-        Read::take(stored, FILL_BYTES as u64).read_to_end(&mut self.bytes)?;
-        Ok(self.bytes.len() > before)
     }
 }
 

@@ -4,7 +4,7 @@
 //! begin: by the bytes that begin every member, and by the length before them, which ends every member. Where compressed data
 //! happen to look so, the part that seems to end there does not decode, and its first member is decoded in order.
 
-use super::{Cut, Kind, PART_BYTES, Part, number};
+use super::{Cut, FILL_BYTES, Kind, PART_BYTES, Part, fill, number};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
@@ -16,8 +16,6 @@ const HEADER_BYTES: usize = 10;
 const MEMBER_BYTES_MIN: usize = HEADER_BYTES + 2 + 8;
 /// No more than 258 bytes come out of two bits.
 const RATIO_MAX: usize = 1032;
-/// Taken from the source at a time.
-const FILL_BYTES: usize = 256 << 10;
 
 /// Cuts members off stored bytes, several of them for one part where they are small.
 pub(in super::super) struct Members {
@@ -84,7 +82,7 @@ impl Members {
     }
 
     fn next(&mut self, stored: &mut impl BufRead, from: usize) -> io::Result<Next> {
-        while self.bytes.len() < from + HEADER_BYTES && self.fill(stored)? {}
+        while self.bytes.len() < from + HEADER_BYTES && fill(&mut self.bytes, stored)? {}
         if !begins_member(&self.bytes[from..]) {
             return Ok(Next::Other);
         }
@@ -118,17 +116,10 @@ impl Members {
             if self.bytes.len() - from > self.member_bytes_max / 2 {
                 return Ok(End::TooFar);
             }
-            if !self.fill(stored)? {
+            if !fill(&mut self.bytes, stored)? {
                 return Ok(End::At(self.bytes.len()));
             }
         }
-    }
-
-    /// Takes more from the source; `false` at its end.
-    fn fill(&mut self, stored: &mut impl BufRead) -> io::Result<bool> {
-        let before = self.bytes.len();
-        Read::take(stored, FILL_BYTES as u64).read_to_end(&mut self.bytes)?;
-        Ok(self.bytes.len() > before)
     }
 }
 

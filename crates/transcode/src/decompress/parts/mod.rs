@@ -28,6 +28,16 @@ const PART_BYTES: usize = 1 << 20;
 /// The longest buffer that is used again: one for a part of small units.
 pub(super) const SPARE_BYTES_MAX: usize = PART_BYTES + (128 << 10);
 
+/// Of what has no length of its own so much is taken from the source at a time.
+const FILL_BYTES: usize = 256 << 10;
+
+/// Takes more from the source; `false` at its end.
+fn fill(bytes: &mut Vec<u8>, stored: &mut impl BufRead) -> io::Result<bool> {
+    let before = bytes.len();
+    Read::take(stored, FILL_BYTES as u64).read_to_end(bytes)?;
+    Ok(bytes.len() > before)
+}
+
 /// Stored bytes that can be decoded without those before them.
 pub(super) struct Part {
     kind: Kind,
