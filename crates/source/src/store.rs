@@ -212,19 +212,30 @@ async fn listed(
     Ok(objects.into_iter().flatten().collect())
 }
 
-/// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand in one of their own.
+/// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand in one of their own. Some
+/// stores leave such a slash away, and list what has the name without; who does not answer has said nothing of such keys. What is
+/// overlooked so is not read: the library would ask for `a`, and of two that it lists as `a` the second is refused.
 async fn refuse_slashes_before(bucket: &Arc<Bucket>, key: &str) -> Result<()> {
+    let answered = |error: object_store::Error| match bucket.told(&error, &bucket.location(key)) {
+        error if error.kind() == ErrorKind::SourceTransient => Err(error),
+        _ => Ok(None),
+    };
     let options = PaginatedListOptions { max_keys: Some(1), ..Default::default() };
     let asked = bucket.store.list_paginated(Some("/"), options).await;
-    match asked.map_err(|error| bucket.told(&error, &bucket.location(key))) {
-        Ok(page) => match page.result.objects.first() {
-            None => Ok(()),
-            Some(meta) => Err(begins_with_slash(bucket, &format!("/{}", meta.location))),
-        },
-        // A right to list may be one to list certain prefixes.
-        Err(error) if error.kind() == ErrorKind::SourceDenied => Ok(()),
-        Err(error) => Err(error),
+    let listed = asked.map_or_else(answered, |page| Ok(page.result.objects.into_iter().next()))?;
+    let Some(listed) = listed else { return Ok(()) };
+    let options = GetOptions { head: true, ..GetOptions::default() };
+    let asked = bucket.store.get_opts(&listed.location, options).await;
+    match asked.map_or_else(answered, |answer| Ok(Some(answer.meta)))? {
+        Some(meta) if is_same(&meta, &listed) => Ok(()),
+        _ => Err(begins_with_slash(bucket, &format!("/{}", listed.location))),
     }
+}
+
+/// Listings tell parts of a second, answers do not.
+fn is_same(one: &ObjectMeta, other: &ObjectMeta) -> bool {
+    let told = |meta: &ObjectMeta| (version_of(meta), meta.size, meta.last_modified.timestamp());
+    told(one) == told(other)
 }
 
 /// Of `a/` it lists `a`, too. The empty ones are markers of folders; of others nobody should miss the rows.

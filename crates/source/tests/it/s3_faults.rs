@@ -248,6 +248,30 @@ async fn no_object_is_taken_for_another_by_a_slash() {
     }
 }
 
+/// Which stores do not say why, and some of which list `a.csv` under `/`.
+#[tokio::test]
+async fn a_whole_bucket_is_listed_where_the_store_knows_no_slash_before_a_key() {
+    const BEFORE: &str = "/b?list-type=2&prefix=%2F&max-keys=1";
+    let mut behaviour = Behaviour::of(noise(9));
+    behaviour.texts.insert("/b?list-type=2", listing(&entry("a.csv", 9)));
+    behaviour.texts.insert(BEFORE, listing(&entry("a.csv", 9)));
+    let server = Server::start(behaviour).await;
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    assert_eq!(names(&sources.list("s3://b/").await.unwrap()), ["a.csv"]);
+    server.change(|behaviour| behaviour.texts.extend([(BEFORE, listing(&entry("/a.csv", 8)))]));
+    let error = sources.list("s3://b/").await.unwrap_err();
+    assert!(error.message().contains("begin with /"), "{error}");
+    for (status, code) in [(400, "InvalidArgument"), (404, "NoSuchKey"), (403, "AccessDenied")] {
+        server.change(|behaviour| {
+            behaviour.texts.remove(BEFORE);
+            (behaviour.status, behaviour.code) = (Some(status), Some(code));
+        });
+        assert_eq!(names(&sources.list("s3://b/").await.unwrap()), ["a.csv"], "{code}");
+    }
+    server.change(|behaviour| (behaviour.status, behaviour.code) = (Some(503), Some("SlowDown")));
+    assert_eq!(kind(sources.list("s3://b/").await), ErrorKind::SourceTransient);
+}
+
 #[tokio::test]
 async fn an_object_beside_a_folder_of_its_name_is_one() {
     let mut behaviour = Behaviour::of(b"id\n1\n".to_vec());
