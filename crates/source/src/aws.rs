@@ -80,9 +80,9 @@ fn settings(
         builder = builder.with_endpoint(endpoint);
     }
     for (name, value) in environment.with_prefix("AWS_") {
-        // The region of the environment comes last: the library keeps the first default it is told.
+        // The region of the environment comes last: the library keeps the first default it is told. Its own client is not used.
         if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
-            && !matches!(key, AmazonS3ConfigKey::DefaultRegion)
+            && !matches!(key, AmazonS3ConfigKey::DefaultRegion | AmazonS3ConfigKey::Client(_))
             && (*identity == Identity::Environment || !matches!(key, AmazonS3ConfigKey::Token))
         {
             expect_usable(name, key, value)?;
@@ -160,10 +160,8 @@ fn hosted(endpoint: &str, bucket: &str) -> Result<String> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// What the client of the library would take is not used.
 fn expect_usable(name: &str, key: AmazonS3ConfigKey, value: &str) -> Result<()> {
     match key {
-        AmazonS3ConfigKey::Client(_) => Ok(()),
         AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint => expect_endpoint(name, value),
         AmazonS3ConfigKey::Region => expect_region(name, value),
         _ => expect_printable(name, value),

@@ -99,8 +99,10 @@ async fn google(bucket: &str, environment: &Environment, connector: Connector) -
     for (name, value) in environment.with_prefix("GOOGLE_") {
         if let Ok(key) = name.to_ascii_lowercase().parse() {
             match key {
-                // The key is a document, of several lines.
-                GoogleConfigKey::Client(_) | GoogleConfigKey::ServiceAccountKey => {}
+                // The library's own client is not used.
+                GoogleConfigKey::Client(_) => continue,
+                // A document, of several lines.
+                GoogleConfigKey::ServiceAccountKey => {}
                 GoogleConfigKey::BaseUrl => expect_endpoint(name, value)?,
                 _ => expect_printable(name, value)?,
             }
@@ -135,7 +137,7 @@ async fn azure(container: &str, environment: &Environment, connector: Connector)
     for (name, value) in environment.with_prefix("AZURE_") {
         if let Ok(key) = name.to_ascii_lowercase().parse() {
             match key {
-                AzureConfigKey::Client(_) => {}
+                AzureConfigKey::Client(_) => continue,
                 AzureConfigKey::Endpoint => expect_endpoint(name, value)?,
                 _ => expect_printable(name, value)?,
             }

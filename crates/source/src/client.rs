@@ -7,15 +7,16 @@ use crate::location::Scheme;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
-use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService,
 };
+use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::ClientBuilder;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use reqwest::redirect::Policy;
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A server that takes no connection for so long is away; a TCP retransmission takes up to 7 s to succeed.
@@ -135,8 +136,33 @@ pub(crate) struct Connector {
 }
 
 impl HttpConnector for Connector {
-    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(self.clone()))
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(match is_for_metadata(options) {
+            true => HttpClient::new(Metadata::default()),
+            false => HttpClient::new(self.clone()),
+        })
+    }
+}
+
+/// The library gives the machine a second to take a connection, and everybody else more: what a user sets of its options is not
+/// passed on.
+fn is_for_metadata(options: &ClientOptions) -> bool {
+    let key = ClientConfigKey::ConnectTimeout;
+    let of_metadata = ClientOptions::new().with_connect_timeout(Duration::from_secs(1));
+    options.get_config_value(&key) == of_metadata.get_config_value(&key)
+}
+
+/// Asks the machine for its own credentials. A proxy would have them read, and may answer with those of the machine that it runs on.
+/// The client is made when first needed: most have other credentials.
+#[derive(Debug, Default)]
+struct Metadata(OnceLock<reqwest::Client>);
+
+#[async_trait]
+impl HttpService for Metadata {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let client = made_once(&self.0, of_metadata);
+        let client = client.map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        succeeded(HttpService::call(client, request).await?).await
     }
 }
 
@@ -148,16 +174,33 @@ impl HttpService for Connector {
             // Else Google decompresses what has `Content-Encoding: gzip`, and does not say how long it is then.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        let answer = HttpService::call(&self.client, request).await?;
-        if answer.status().is_success() {
-            return Ok(answer);
+        succeeded(HttpService::call(&self.client, request).await?).await
+    }
+}
+
+async fn succeeded(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+    if answer.status().is_success() {
+        return Ok(answer);
+    }
+    let status = answer.status().as_u16();
+    let named = answer.headers().get(REGION_HEADER).and_then(|region| region.to_str().ok());
+    let named = named.filter(|region| is_region(region)).map(str::to_owned);
+    let body = head_of(answer.into_body()).await;
+    let region = named.or_else(|| find_region(&body));
+    Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code: find_code(&body), region }))
+}
+
+/// The client that is there, or the first that is made.
+pub(crate) fn made_once(
+    place: &OnceLock<reqwest::Client>,
+    make: impl FnOnce() -> Result<reqwest::Client>,
+) -> Result<&reqwest::Client> {
+    match place.get() {
+        Some(client) => Ok(client),
+        None => {
+            let client = make()?;
+            Ok(place.get_or_init(|| client))
         }
-        let status = answer.status().as_u16();
-        let named = answer.headers().get(REGION_HEADER).and_then(|region| region.to_str().ok());
-        let named = named.filter(|region| is_region(region)).map(str::to_owned);
-        let body = head_of(answer.into_body()).await;
-        let region = named.or_else(|| find_region(&body));
-        Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code: find_code(&body), region }))
     }
 }
 

@@ -127,7 +127,7 @@ impl Sources {
     }
 
     async fn url(&self, url: &Url) -> Result<Object> {
-        let object = http::open(made_once(&self.0.of_urls, client::of_urls)?, url).await?;
+        let object = http::open(client::made_once(&self.0.of_urls, client::of_urls)?, url).await?;
         let shown = location::shown(url);
         if shown != url.as_str() {
             self.0.urls.lock().insert(shown, url.clone());
@@ -141,7 +141,7 @@ impl Sources {
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
         }
-        let client = made_once(&self.0.of_stores, client::of_stores)?;
+        let client = client::made_once(&self.0.of_stores, client::of_stores)?;
         let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, client).await?);
         buckets.insert(key, Arc::clone(&bucket));
         Ok(bucket)
@@ -151,19 +151,6 @@ impl Sources {
 impl fmt::Debug for Sources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sources")
-    }
-}
-
-fn made_once(
-    place: &OnceLock<reqwest::Client>,
-    make: impl FnOnce() -> Result<reqwest::Client>,
-) -> Result<&reqwest::Client> {
-    match place.get() {
-        Some(client) => Ok(client),
-        None => {
-            let client = make()?;
-            Ok(place.get_or_init(|| client))
-        }
     }
 }
 

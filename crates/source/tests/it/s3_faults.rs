@@ -301,18 +301,57 @@ async fn asked_with(server: &Server, metadata: &str) -> String {
     server.take_requests().remove(0)
 }
 
-#[tokio::test]
-async fn the_role_of_the_machine_signs_where_nothing_else_is_set() {
+/// The metadata of a machine with a role.
+async fn machine() -> Server {
     let role =
         r#"{"AccessKeyId":"ROLE","SecretAccessKey":"s","Token":"t","Expiration":"2099-01-01T00:00:00Z"}"#;
     let mut metadata = Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) };
     metadata.texts.insert("/latest/api/token", "t".to_owned());
     metadata.texts.insert("/latest/meta-data/iam/security-credentials/", "role".to_owned());
     metadata.texts.insert("/latest/meta-data/iam/security-credentials/role", role.to_owned());
-    let metadata = Server::start(metadata).await;
+    Server::start(metadata).await
+}
+
+#[tokio::test]
+async fn the_role_of_the_machine_signs_where_nothing_else_is_set() {
+    let metadata = machine().await;
     let server = Server::start(Behaviour::of(noise(10))).await;
     let request = asked_with(&server, &metadata.url).await;
     assert!(request.contains("Credential=ROLE/"), "{request}");
+}
+
+/// Tells the child where the metadata is.
+const CHILD: &str = "HOWDAH_TEST_METADATA";
+
+/// A proxy is read from the environment of the process, so a child plays the user.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_machine_is_asked_for_its_role_past_the_proxy() {
+    if let Ok(metadata) = std::env::var(CHILD) {
+        let variables = [
+            ("AWS_ENDPOINT_URL", "http://store.example"),
+            ("AWS_METADATA_ENDPOINT", &metadata),
+            // Of the library's own client, which is not used.
+            ("AWS_CONNECT_TIMEOUT", "1 second"),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Sources::with_environment(variables).unwrap().open("s3://b/f.csv", None).await.unwrap();
+        return;
+    }
+    let (metadata, proxy) = (machine().await, Server::start(Behaviour::of(noise(10))).await);
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "s3_faults::the_machine_is_asked_for_its_role_past_the_proxy"])
+        .env(CHILD, &metadata.url)
+        .env("http_proxy", &proxy.url)
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY")
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    let requests = proxy.take_requests();
+    let is_signed = |request: &String| {
+        request.contains(" http://store.example/b/f.csv ") && request.contains("Credential=ROLE/")
+    };
+    assert!(!requests.is_empty() && requests.iter().all(is_signed), "{requests:?}");
 }
 
 #[tokio::test]
