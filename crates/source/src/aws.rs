@@ -34,14 +34,28 @@ enum Identity {
     Nobody,
 }
 
+/// With whether the address follows from the region, as none is set.
 pub(crate) async fn connect(
     bucket: &str,
     environment: &Environment,
     connector: Connector,
-) -> Result<Connected> {
+    region: Option<&str>,
+) -> Result<(Connected, bool)> {
     let profile = Profile::read(environment)?;
     let identity = identity(environment, &profile)?;
-    let builder = settings(bucket, environment, &profile, &identity)?.with_http_connector(connector);
+    let mut builder = settings(bucket, environment, &profile, &identity)?.with_http_connector(connector);
+    if let Some(region) = region {
+        builder = builder.with_region(region);
+    }
+    let has_regions = endpoint(&builder).is_none();
+    Ok((connected(builder, environment, identity).await?, has_regions))
+}
+
+async fn connected(
+    builder: AmazonS3Builder,
+    environment: &Environment,
+    identity: Identity,
+) -> Result<Connected> {
     if identity == Identity::Nobody {
         return Ok((Box::new(build(builder.with_skip_signature(true))?), true));
     }
@@ -98,9 +112,7 @@ fn settings(
         builder = builder.with_access_key_id(id).with_secret_access_key(secret);
         builder = session.iter().fold(builder, AmazonS3Builder::with_token);
     }
-    let endpoint = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
-        .iter()
-        .find_map(|key| builder.get_config_value(key));
+    let endpoint = endpoint(&builder);
     if is_virtual_hosted(environment, profile, || may_be_hosted(endpoint.as_deref(), bucket))? {
         builder = builder.with_virtual_hosted_style_request(true);
         if let Some(endpoint) = endpoint {
@@ -108,6 +120,11 @@ fn settings(
         }
     }
     Ok(builder.with_bucket_name(bucket).with_retry(no_retries()))
+}
+
+fn endpoint(builder: &AmazonS3Builder) -> Option<String> {
+    let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    keys.iter().find_map(|key| builder.get_config_value(key))
 }
 
 /// A profile is for all buckets: as AWS's tools have it, one that no host can have is asked for by its path. `auto` means what it says:

@@ -14,6 +14,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::PaginatedListStore;
 use object_store::{ObjectStore, RetryConfig};
 use std::future::Future;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Metadata services sit on the machine's own host and answer within milliseconds; elsewhere their address
@@ -31,22 +32,33 @@ pub(crate) struct Bucket {
     scheme: Scheme,
     name: String,
     anonymous: bool,
+    /// It is AWS's own store, whose address follows from the region.
+    has_regions: bool,
+    /// The region that the store has named for it, another one than was asked.
+    elsewhere: OnceLock<String>,
 }
 
 impl Bucket {
+    /// `region` is where the store has said that it is, and counts before what is set.
     pub(crate) async fn connect(
-        scheme: Scheme,
-        name: &str,
+        (scheme, name): (Scheme, &str),
         environment: &Environment,
         client: &reqwest::Client,
+        region: Option<&str>,
     ) -> Result<Bucket> {
         let connector = Connector { client: client.clone(), scheme };
-        let (store, anonymous) = match scheme {
-            Scheme::S3 => aws::connect(name, environment, connector).await?,
-            Scheme::Gs => google(name, environment, connector).await?,
-            Scheme::Az => azure(name, environment, connector).await?,
+        let ((store, anonymous), has_regions) = match scheme {
+            Scheme::S3 => aws::connect(name, environment, connector, region).await?,
+            Scheme::Gs => (google(name, environment, connector).await?, false),
+            Scheme::Az => (azure(name, environment, connector).await?, false),
         };
-        Ok(Bucket { store, scheme, name: name.to_owned(), anonymous })
+        let elsewhere = OnceLock::new();
+        Ok(Bucket { store, scheme, name: name.to_owned(), anonymous, has_regions, elsewhere })
+    }
+
+    /// Where the bucket is, after an error that said so: a request there is signed for the host of that region, which is AWS's as well.
+    pub(crate) fn elsewhere(&self) -> Option<&str> {
+        self.elsewhere.get().map(String::as_str)
     }
 
     pub(crate) fn location(&self, key: &str) -> String {
@@ -54,6 +66,7 @@ impl Bucket {
     }
 
     pub(crate) fn told(&self, error: &(dyn std::error::Error + 'static), location: &str) -> Error {
+        self.note_region(error);
         failure::of_request(error, self.access(), location)
     }
 
@@ -64,7 +77,14 @@ impl Bucket {
         error: &(dyn std::error::Error + 'static),
         location: &str,
     ) -> Error {
+        self.note_region(error);
         failure::of_asking(error, self.access(), location, asked)
+    }
+
+    fn note_region(&self, error: &(dyn std::error::Error + 'static)) {
+        if let Some(region) = failure::other_region(error).filter(|_| self.has_regions) {
+            self.elsewhere.get_or_init(|| region.to_owned());
+        }
     }
 
     fn access(&self) -> Access {

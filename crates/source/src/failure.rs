@@ -83,6 +83,12 @@ pub(crate) fn is_refused_unsaid(error: &(dyn StdError + 'static)) -> bool {
     chain(error).filter_map(|cause| cause.downcast_ref()).any(unsaid)
 }
 
+/// Where the store says that the bucket is, if that is what was wrong.
+pub(crate) fn other_region<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a str> {
+    let statuses = chain(error).filter_map(|cause| cause.downcast_ref::<Status>());
+    statuses.filter(|status| may_be_elsewhere(status)).find_map(|status| status.region.as_deref())
+}
+
 /// The source changed between two reads.
 pub(crate) fn changed(location: &str, expected: &str, got: &str) -> Error {
     let message = format!("the source changed: expected version {expected}, got {got}");

@@ -77,7 +77,13 @@ impl Sources {
         let mut objects = match Location::parse(location)? {
             Location::Path(path) => failure::blocking(move || file::list(&path)).await?,
             Location::Bucket(scheme, name, key) => {
-                store::list(&self.bucket(scheme, &name).await?, &key).await?
+                let bucket = self.bucket(scheme, &name).await?;
+                match store::list(&bucket, &key).await {
+                    Err(_) if bucket.elsewhere().is_some() => {
+                        store::list(&self.moved(scheme, &name, &bucket).await?, &key).await?
+                    }
+                    listed => listed?,
+                }
             }
             Location::Stdin => vec![self.0.stdin.clone()],
             Location::Http(url) => vec![self.url(&url).await?],
@@ -102,7 +108,13 @@ impl Sources {
         let object = match parsed {
             Location::Path(path) => failure::blocking(move || file::open(&path)).await?,
             Location::Bucket(scheme, name, key) => {
-                store::open(&self.bucket(scheme, &name).await?, &key).await?
+                let bucket = self.bucket(scheme, &name).await?;
+                match store::open(&bucket, &key).await {
+                    Err(_) if bucket.elsewhere().is_some() => {
+                        store::open(&self.moved(scheme, &name, &bucket).await?, &key).await?
+                    }
+                    opened => opened?,
+                }
             }
             Location::Stdin => self.0.stdin.clone(),
             Location::Http(url) => self.url(&url).await?,
@@ -141,10 +153,27 @@ impl Sources {
         if let Some(bucket) = buckets.get(&key) {
             return Ok(Arc::clone(bucket));
         }
-        let client = client::made_once(&self.0.of_stores, client::of_stores)?;
-        let bucket = Arc::new(Bucket::connect(scheme, name, &self.0.environment, client).await?);
+        let bucket = self.connected(&key, None).await?;
         buckets.insert(key, Arc::clone(&bucket));
         Ok(bucket)
+    }
+
+    /// The bucket in the region that the store has named, which is asked from now on.
+    async fn moved(&self, scheme: Scheme, name: &str, bucket: &Bucket) -> Result<Arc<Bucket>> {
+        let key = (scheme, name.to_owned());
+        let moved = self.connected(&key, bucket.elsewhere()).await?;
+        self.0.buckets.lock().await.insert(key, Arc::clone(&moved));
+        Ok(moved)
+    }
+
+    async fn connected(
+        &self,
+        (scheme, name): &(Scheme, String),
+        region: Option<&str>,
+    ) -> Result<Arc<Bucket>> {
+        let client = client::made_once(&self.0.of_stores, client::of_stores)?;
+        let connected = Bucket::connect((*scheme, name), &self.0.environment, client, region).await?;
+        Ok(Arc::new(connected))
     }
 }
 
