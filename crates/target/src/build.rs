@@ -1,5 +1,10 @@
 //! What suits the build of an index: memory and files for its sort, and parallel workers.
 
+use crate::session::Session;
+use crate::session::rights::who;
+use crate::sql::quote_ident;
+use howdah_model::{Error, sqlstate};
+
 /// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless the table
 /// says how many it takes.
 const SORT_KILOBYTES: u64 = 32 * 1024;
@@ -30,6 +35,20 @@ pub(crate) fn lift_sql(server_version: u32) -> String {
         "SELECT pg_catalog.set_config('temp_file_limit', '-1', true) WHERE {}",
         may_lift_sql(server_version)
     )
+}
+
+/// An error of that limit with the statement that lifts it for the role's sessions, and what is to be done `then`; others as they are.
+/// No transaction is open.
+pub(crate) async fn with_lift(session: &Session, error: Error, then: &str) -> Error {
+    if error.sqlstate() != Some(sqlstate::CONFIGURATION_LIMIT_EXCEEDED) {
+        return error;
+    }
+    // Only a hint depends on it.
+    let Ok(who) = who(session).await else { return error };
+    let (role, database) = (quote_ident(&who.login), quote_ident(&who.database));
+    error.with_hint(format!(
+        "a superuser can run ALTER ROLE {role} IN DATABASE {database} SET temp_file_limit = -1, then {then}"
+    ))
 }
 
 /// SQL that is true for the row `i` of `pg_index` if its first column holds strings that are compared by functions of the C

@@ -1,11 +1,12 @@
 //! Records of a staging table that have the same key: found, told by their places, or all but one deleted.
 
-use super::DOING;
 use super::table::{Into, KeyColumn};
+use super::{AGAIN, DOING};
+use crate::build::{lift_sql, with_lift};
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{OWN_TABLESPACE_SQL, quote_columns, quote_ident, quote_relation};
-use howdah_model::Result;
+use howdah_model::{Error, Result};
 use tokio_postgres::error::SqlState;
 
 /// Places of two records of one key.
@@ -28,7 +29,8 @@ pub async fn index_key(session: &Session, into: &Into) -> Result<bool> {
     let column = |column: &KeyColumn| format!("{} {}", quote_ident(&column.name), column.operator_class);
     let columns: Vec<String> = into.key.iter().map(column).collect();
     let sql = format!(
-        "{OWN_TABLESPACE_SQL}; CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})",
+        "{OWN_TABLESPACE_SQL}; {}; CREATE UNIQUE INDEX IF NOT EXISTS {} ON {} ({})",
+        lift_sql(session.server_version()),
         quote_ident(&format!("{}_key", into.staging.relation.name)),
         quote_relation(&into.staging.relation),
         columns.join(", ")
@@ -36,7 +38,7 @@ pub async fn index_key(session: &Session, into: &Into) -> Result<bool> {
     match session.client().batch_execute(&sql).await {
         Ok(()) => Ok(true),
         Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(false),
-        Err(error) => Err(session_error(&error, DOING)),
+        Err(error) => Err(refused(session, &error).await),
     }
 }
 
@@ -55,7 +57,17 @@ pub async fn earliest(session: &Session, into: &Into) -> Result<Option<Twins>> {
         quote_columns(&into.key_names()),
         quote_relation(&into.staging.relation)
     );
-    let rows = session.rows(&sql, &[], DOING).await?;
+    let client = session.client();
+    let asking = async {
+        client.batch_execute(&format!("BEGIN READ ONLY; {}", lift_sql(session.server_version()))).await?;
+        client.query_typed(&sql, &[]).await
+    };
+    let rows = asking.await;
+    session.roll_back().await;
+    let rows = match rows {
+        Ok(rows) => rows,
+        Err(error) => return Err(refused(session, &error).await),
+    };
     Ok(rows.first().map(|row| Twins {
         first: row.get(0),
         second: row.get(1),
@@ -73,11 +85,19 @@ pub async fn thin_out(session: &Session, into: &Into, keep_last: bool) -> Result
     };
     let staging = quote_relation(&into.staging.relation);
     let sql = format!(
-        "DELETE FROM {staging} AS s USING ( \
+        "{}; DELETE FROM {staging} AS s USING ( \
              SELECT ctid AS tid, pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{}) AS no FROM {staging}) AS d \
          WHERE s.ctid = d.tid AND d.no > 1",
+        lift_sql(session.server_version()),
         quote_columns(&into.key_names()),
         if keep_last { " DESC" } else { "" }
     );
-    session.client().batch_execute(&sql).await.map_err(|error| session_error(&error, DOING))
+    match session.client().batch_execute(&sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(refused(session, &error).await),
+    }
+}
+
+async fn refused(session: &Session, error: &tokio_postgres::Error) -> Error {
+    with_lift(session, session_error(error, DOING), AGAIN).await
 }

@@ -25,7 +25,7 @@ pub async fn begin(
     let run = async |sql: &str| {
         session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
     };
-    run(&around.begin_sql()).await?;
+    run(&around.begin_sql(session)).await?;
     for (_, staging) in staged {
         run(&format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", quote_relation(&staging.relation))).await?;
     }

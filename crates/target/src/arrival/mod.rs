@@ -15,6 +15,9 @@ pub mod verify;
 /// How long an error of these statements says it was about.
 pub(crate) const DOING: &str = "bringing rows into the table";
 
+/// What a hint ends with where what waits goes on.
+const AGAIN: &str = "run the same command again";
+
 /// Where rows break a constraint of the table that they are to come into.
 pub(crate) const BROKEN_HINT: &str = "howdah check with the same files and table lists the records that it would not take, and \
      --on-error skip leaves them out";

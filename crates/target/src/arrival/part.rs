@@ -3,7 +3,8 @@
 
 use super::statements::Span;
 use super::table::Into;
-use super::{BROKEN_HINT, DOING};
+use super::{AGAIN, BROKEN_HINT, DOING};
+use crate::build::{lift_sql, with_lift};
 use crate::copy::server_error::{is_of_policy, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -65,7 +66,8 @@ pub async fn may_compress_wal(session: &Session) -> Result<bool> {
 }
 
 impl Surroundings<'_> {
-    pub(super) fn begin_sql(&self) -> String {
+    /// A limit of temporary files, which joins of many rows take, is lifted where the role may.
+    pub(super) fn begin_sql(&self, session: &Session) -> String {
         let compress = match self.compress_wal {
             true => format!("; SELECT pg_catalog.set_config(name, 'lz4', true) {MAY_COMPRESS_WAL}"),
             false => String::new(),
@@ -73,8 +75,9 @@ impl Surroundings<'_> {
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; SET LOCAL lock_timeout = {}; \
              SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text, true) \
-             FROM pg_catalog.pg_settings WHERE name = 'work_mem'{compress}",
-            self.lock_timeout_ms
+             FROM pg_catalog.pg_settings WHERE name = 'work_mem'; {}{compress}",
+            self.lock_timeout_ms,
+            lift_sql(session.server_version())
         )
     }
 }
@@ -91,7 +94,7 @@ pub async fn commit_step(
     (step, span): (Step, &Span),
 ) -> Result<Option<(u64, Changes)>> {
     let work = async {
-        run(session, way, &around.begin_sql()).await?;
+        run(session, way, &around.begin_sql(session)).await?;
         if !around.ledger.claim_step(session, around.job_id, &way.into.relation, step).await? {
             run(session, way, "ROLLBACK").await?;
             return Ok(None);
@@ -122,7 +125,7 @@ pub async fn commit_all(
 ) -> Result<()> {
     let Some(first) = ways.first() else { return Ok(()) };
     let work = async {
-        run(session, *first, &around.begin_sql()).await?;
+        run(session, *first, &around.begin_sql(session)).await?;
         for way in ways {
             let (relation, step) = (&way.into.relation, Step::Part(0));
             if !around.ledger.claim_step(session, around.job_id, relation, step).await? {
@@ -144,7 +147,10 @@ pub async fn commit_all(
 }
 
 async fn rolled_back<T>(session: &Session, relation: &Relation, done: Result<T>) -> Result<T> {
-    named(session, relation, session.or_roll_back(done).await).await
+    match named(session, relation, session.or_roll_back(done).await).await {
+        Err(error) => Err(with_lift(session, error, AGAIN).await),
+        done => done,
+    }
 }
 
 /// How many rows there were, and what became of them.

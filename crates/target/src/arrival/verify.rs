@@ -4,6 +4,7 @@
 use super::DOING;
 use super::part::{Surroundings, Way};
 use super::table::Into;
+use crate::build::lift_sql;
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
@@ -45,7 +46,8 @@ pub async fn check_alone(
     let run = async |sql: &str| {
         session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
     };
-    run("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY").await?;
+    let lift = lift_sql(session.server_version());
+    run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; {lift}")).await?;
     let checked = check(session, around, way, by).await;
     run("ROLLBACK").await?;
     checked

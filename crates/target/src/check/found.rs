@@ -4,6 +4,7 @@
 use super::DOING;
 use super::guarded;
 use super::rules::{Rule, Unchecked};
+use crate::build::lift_sql;
 use crate::copy::server_error::safe_message;
 use crate::error::session_error;
 use crate::session::Session;
@@ -69,7 +70,8 @@ pub async fn begin(session: &Session) -> Result<()> {
     let sql = format!(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL row_security = off; \
          SELECT pg_catalog.set_config(name, greatest(setting::pg_catalog.int4, {WORK_MEM_KB})::pg_catalog.text, true) \
-         FROM pg_catalog.pg_settings WHERE name = 'work_mem'; {ALL_WAYS_SQL}"
+         FROM pg_catalog.pg_settings WHERE name = 'work_mem'; {ALL_WAYS_SQL}; {}",
+        lift_sql(session.server_version())
     );
     session.client().batch_execute(&sql).await.map_err(|error| session_error(&error, DOING))
 }

@@ -5,7 +5,7 @@
 
 use super::entries::WORKERS;
 use super::{RUN_BY_ANOTHER, SPELLING_SQL, needs};
-use crate::build::{Build, lift_sql};
+use crate::build::{Build, lift_sql, with_lift};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
@@ -74,7 +74,9 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     };
     match error.sqlstate() {
         Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Err(granted(session, error, &entry.change).await),
-        Some(sqlstate::CONFIGURATION_LIMIT_EXCEEDED) => Err(lifted(session, error).await),
+        Some(sqlstate::CONFIGURATION_LIMIT_EXCEEDED) => {
+            Err(with_lift(session, error, "howdah restore").await)
+        }
         // The name came to another table while this one was waited for.
         Some(same_table::ANOTHER_SQLSTATE) => {
             Err(find_table(session, &entry.change).await.err().unwrap_or(error))
@@ -116,15 +118,6 @@ async fn granted(session: &Session, error: Error, change: &NewUndo) -> Error {
             }
         },
     }
-}
-
-/// The error with the statement that lets the role's sessions have larger temporary files.
-async fn lifted(session: &Session, error: Error) -> Error {
-    let Ok(who) = who(session).await else { return error };
-    let (role, database) = (quote_ident(&who.login), quote_ident(&who.database));
-    error.with_hint(format!(
-        "a superuser can run ALTER ROLE {role} IN DATABASE {database} SET temp_file_limit = -1, then howdah restore"
-    ))
 }
 
 async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
