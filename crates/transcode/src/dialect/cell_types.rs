@@ -3,7 +3,7 @@
 //! These patterns weigh dialects against one another and tell headers from data. They are cheap and
 //! forgiving on purpose: what a column's type becomes in the table is inferred elsewhere, from every value.
 
-use crate::infer::month;
+use crate::infer::{month, spelled_number};
 
 /// What a cell looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ pub(super) fn kind(value: &[u8]) -> Kind {
     }
     let may_count =
         first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.' | b'(' | b',' | b'$' | 0x80..);
-    if let Some(kind) = may_count.then(|| numeric(value)).flatten() {
+    if let Some(kind) = may_count.then(|| numeric(value).or_else(|| numeric_otherwise(value))).flatten() {
         return kind;
     }
     if is_missing(value) {
@@ -191,6 +191,23 @@ fn numeric(value: &[u8]) -> Option<Kind> {
         return number(rest.trim_ascii_end()).map(|_| Kind::Percent);
     }
     number(value)
+}
+
+/// A number with a minus behind it or with signs beyond ASCII, as inference reads it: `12,00-`, `−5`, `1’234.50`. Digits
+/// alone with a minus behind them are none: `1990-` is a year and what follows.
+fn numeric_otherwise(value: &[u8]) -> Option<Kind> {
+    let minus_behind = value.ends_with(b"-") || value.ends_with("\u{2212}".as_bytes());
+    if !minus_behind && value.is_ascii() {
+        return None;
+    }
+    let number = spelled_number(value)?;
+    Some(match number.is_whole {
+        _ if number.has_currency => Kind::Money,
+        _ if number.has_percent => Kind::Percent,
+        true if minus_behind => return None,
+        true => Kind::Integer,
+        false => Kind::Decimal,
+    })
 }
 
 /// `EUR 12.50`, `12 USD`.
@@ -432,8 +449,12 @@ mod tests {
                 Kind::Decimal,
                 &["1.5", ".5", "1,234", "1.234,56", "1 234", "1'000.5", "1e5", "-2.5E-10", "3,14"],
             ),
+            (Kind::Decimal, &["12,00-", "1.234,56-", "3.5 -", "1,234-", "\u{2212}0.5", "1\u{2019}234.50"]),
+            (Kind::Decimal, &["1\u{a0}234,50", "-1\u{202f}234", "12,00\u{2212}"]),
+            (Kind::Integer, &["\u{2212}12"]),
             (Kind::Money, &["$74.69", "-$1,000.00", "74,69 €", "£5", "EUR 12.50", "12 USD"]),
-            (Kind::Percent, &["12%", "12.5 %"]),
+            (Kind::Money, &["74,69- €", "$5-", "\u{2212}$5", "1\u{a0}234,50\u{a0}€"]),
+            (Kind::Percent, &["12%", "12.5 %", "12,5\u{a0}%", "3-%"]),
             (Kind::Boolean, &["true", "NO", "Y"]),
             (Kind::Date, &["2024-01-31", "31/01/2024", "1.2.24", "31-Jan-24", "Jan 31, 2024", "5 May 2020"]),
             (Kind::Time, &["12:30", "12:30:59.123", "1:05 PM", "23:59:59+02:00"]),
@@ -449,6 +470,10 @@ mod tests {
                     "abc",
                     "12,",
                     "1-2-3",
+                    "1990-",
+                    "12--",
+                    "1\u{a0}23",
+                    "5\u{2013}10",
                     "2024-13-01",
                     "99/99/2024",
                     "12:99",

@@ -95,6 +95,26 @@ impl Grouped<'_> {
     }
 }
 
+/// How one value is written that is a number in other people's spelling.
+pub(crate) struct SpelledNumber {
+    pub(crate) has_currency: bool,
+    pub(crate) has_percent: bool,
+    /// Neither fraction nor groups.
+    pub(crate) is_whole: bool,
+}
+
+/// The value as a number in other people's spelling, under one decimal sign or the other.
+pub(crate) fn spelled_number(value: &[u8]) -> Option<SpelledNumber> {
+    let parts = take_apart(value)?;
+    let (dot, comma) = parts.sides();
+    dot.or(comma)?;
+    Some(SpelledNumber {
+        has_currency: parts.currency.is_some(),
+        has_percent: parts.percent,
+        is_whole: is_digits(parts.body),
+    })
+}
+
 /// Takes off signs, currency, percent and parentheses, each at most once. Blanks around it are allowed.
 pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
     if value.len() > VALUE_BYTES_MAX {
