@@ -323,8 +323,13 @@ impl Footer<'_, '_> {
 /// Hundreds of such decimals are what sums of doubles are off by.
 const SUM_IS_OFF_BY: f64 = 1e-9;
 
-/// A number in whatever spelling, and how many decimals it has; nothing where comma or point may mean either.
+/// A number in whatever spelling, and how many decimals it has; nothing where comma or point may mean either, or where an exponent
+/// stands behind it.
 fn amount(text: &str) -> Option<(f64, i32)> {
+    let follows_digit = |at: usize| text[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    if text.char_indices().any(|(at, c)| matches!(c, 'e' | 'E') && follows_digit(at)) {
+        return None;
+    }
     let mut digits: String = text.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',')).collect();
     let signs: Vec<(usize, char)> = digits.char_indices().filter(|(_, c)| !c.is_ascii_digit()).collect();
     let decimal = match signs.as_slice() {
@@ -336,7 +341,8 @@ fn amount(text: &str) -> Option<(f64, i32)> {
     let decimals = decimal.map_or(0, |at| digits.len() - at - 1);
     digits.retain(|c| c.is_ascii_digit());
     let magnitude: f64 = digits.parse().ok()?;
-    let is_negative = text.trim_start().starts_with(['-', '(', '\u{2212}']);
+    // The minus may stand behind the digits or a currency, too.
+    let is_negative = text.contains(['-', '(', '\u{2212}']);
     let decimals = i32::try_from(decimals).ok()?;
     let number = magnitude / 10f64.powi(decimals);
     Some((if is_negative { -number } else { number }, decimals))
