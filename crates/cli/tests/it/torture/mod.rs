@@ -20,6 +20,7 @@ mod scenario;
 mod shape;
 mod stage;
 mod world;
+mod writer;
 mod written;
 
 use crate::scene::PATIENCE;
@@ -35,7 +36,8 @@ use shape::Shape;
 use stage::{Stage, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use world::{Means, World};
 
@@ -220,6 +222,7 @@ fn usual_ledger(world: &World<'_>) -> Vec<String> {
         mode: Mode::APPEND,
         flaws: Vec::new(),
         beside: None,
+        others_write: false,
         knobs: Knobs { bounded: false, reject_file: false, ..drawn.knobs.clone() },
         ..drawn
     };
@@ -255,7 +258,7 @@ fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &m
     if stage.scenario.checked {
         night.check(account, &mut random);
     }
-    let runs = night.run_to_end(account, &mut random);
+    let runs = night.run_to_end_among_others(account, &mut random);
     night.end_beside();
     let findings = before.compare(world, &stage, usual);
     let told = format!("{name}: {findings:#?}\n{runs:#?}");
@@ -328,6 +331,21 @@ impl Night<'_> {
             2 | 3 if !self.fault.strikes_files() => Verb::Restore,
             _ => Verb::Load,
         }
+    }
+
+    /// The same while other people write into the table, if there are any.
+    fn run_to_end_among_others(&self, account: &mut Account, random: &mut Rng) -> Vec<String> {
+        if !self.stage.scenario.others_write {
+            return self.run_to_end(account, random);
+        }
+        let enough = AtomicBool::new(false);
+        let mut theirs = random.fork();
+        std::thread::scope(|scope| {
+            scope.spawn(|| writer::write(self.stage, &enough, &mut theirs));
+            let ended = catch_unwind(AssertUnwindSafe(|| self.run_to_end(account, random)));
+            enough.store(true, Ordering::Relaxed);
+            ended.unwrap_or_else(|panic| resume_unwind(panic))
+        })
     }
 
     /// Struck once to three times, then run until nothing is left to do. How each run ended.

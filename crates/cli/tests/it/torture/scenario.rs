@@ -8,6 +8,7 @@ use super::knobs::Knobs;
 use super::mode::{Keep, Mode};
 use super::shape::Shape;
 use super::world::{CHIEF, LOADER};
+use super::writer;
 use super::written::{Charset, Codec, Written};
 use fastrand::Rng;
 
@@ -38,6 +39,8 @@ pub(super) struct Scenario {
     pub(super) checked: bool,
     /// A second load at the same time.
     pub(super) beside: Option<Beside>,
+    /// Other people write into the table meanwhile.
+    pub(super) others_write: bool,
 }
 
 /// The records of a file.
@@ -90,9 +93,11 @@ impl Scenario {
             flaw_every: [2000, 500, 150][random.usize(..3)],
             checked: random.u8(..4) == 0,
             beside: None,
+            others_write: false,
         };
         scenario.flaws = Flaw::draw(&scenario, random);
         scenario.beside = Beside::draw(&scenario, is_superuser, fault, random);
+        scenario.others_write = writer::draw(&scenario, random);
         scenario
     }
 
