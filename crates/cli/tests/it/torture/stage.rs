@@ -120,13 +120,17 @@ impl Stage {
         let database = world.server.database_in(scenario.server_encoding);
         let files = scenario.records(random);
         let beside = Beside::records(&scenario, scenario.stuff(), random);
-        // Indexes in a tablespace of their own are not carried over to another table.
-        let tablespace = if scenario.mode.arrival == Arrival::Replace { "" } else { world.tablespace() };
+        // Indexes in a tablespace of their own are not carried over to another table: the whole database is there instead.
+        let is_whole = scenario.mode.arrival == Arrival::Replace || random.u8(..4) == 0;
+        let tablespace = if is_whole { "" } else { world.tablespace() };
         database.sql(&format!(
             "GRANT ALL ON DATABASE {0} TO {1}; ALTER DATABASE {0} SET default_tablespace = '{tablespace}'",
             database.name(),
             scenario.role
         ));
+        if is_whole {
+            world.take_to_small_disk(&database);
+        }
         let all: Vec<&Records> = files.iter().chain(&beside).collect();
         scenario.places.iter().for_each(|place| furnish(&database, &scenario, place, &all));
         let content = |file: &Records| (file.name.clone(), scenario.written.file(&file.records, file.codec));

@@ -69,6 +69,15 @@ impl<'a> World<'a> {
         if self.means.data_disk.is_some() { "small" } else { "" }
     }
 
+    /// Keeps all of the database there: the ledger, the catalogs, and what goes with a table that takes another one's place.
+    pub(super) fn take_to_small_disk(&self, database: &Database) {
+        let tablespace = self.tablespace();
+        if !tablespace.is_empty() {
+            let sql = format!("ALTER DATABASE {} SET TABLESPACE {tablespace}", database.name());
+            self.server.database().sql(&sql);
+        }
+    }
+
     /// The environment of a process that reads the clock.
     pub(super) fn clock_env(&self) -> Vec<(String, String)> {
         self.means.clock.iter().flat_map(Clock::env).collect()
