@@ -49,6 +49,22 @@ impl Before {
 
     /// The table equals the model, and nothing but its rows and the ledger's has changed.
     pub(super) fn compare(&self, world: &World<'_>, stage: &Stage, ledger_relations: &[String]) -> Findings {
+        let mut found = self.compare_tables(world, stage);
+        let left = &mut found.left_behind;
+        let mut relations = relations_of_ledger(stage);
+        if stage.scenario.shape == Shape::Unlogged {
+            relations.retain(|name| !name.starts_with("unlogged_mark"));
+        }
+        if relations != ledger_relations {
+            left.push(format!("the ledger holds {relations:?}, and usually {ledger_relations:?}"));
+        }
+        left.extend(account::check(stage));
+        left.extend(reject_file::check(world, stage));
+        found
+    }
+
+    /// The same but for what the ledger says of the load.
+    pub(super) fn compare_tables(&self, world: &World<'_>, stage: &Stage) -> Findings {
         // Whoever was forgotten by the network has been told by now.
         world.to_server.end_forgotten();
         let mut found = Findings::default();
@@ -60,18 +76,8 @@ impl Before {
             found.left_behind.extend(relatives(stage, place));
             found.left_behind.extend(number.and_then(|before| numbers(stage, place, before)));
         }
-        let left = &mut found.left_behind;
-        left.extend(self.traces(world, stage));
-        let mut relations = relations_of_ledger(stage);
-        if stage.scenario.shape == Shape::Unlogged {
-            relations.retain(|name| !name.starts_with("unlogged_mark"));
-        }
-        if relations != ledger_relations {
-            left.push(format!("the ledger holds {relations:?}, and usually {ledger_relations:?}"));
-        }
-        left.extend(account::check(stage));
-        left.extend(reject_file::check(world, stage));
-        left.extend(wait_for_sessions(stage));
+        found.left_behind.extend(self.traces(world, stage));
+        found.left_behind.extend(wait_for_sessions(stage));
         found
     }
 

@@ -116,6 +116,12 @@ impl Record {
         fields
     }
 
+    /// The good record that a bad one is mended into; one that another has the key of gets a key by itself.
+    pub(super) fn mended(&self, of_repeats: u64) -> Record {
+        let id = if self.flaw == Some(Flaw::Repeat) { self.id + of_repeats } else { self.id };
+        Record { id, flaw: None, is_stored: true, ..self.clone() }
+    }
+
     /// What `--nul` makes of a value with a NUL byte.
     pub(super) fn take_nul(&mut self, instead: &str) {
         self.note = Some(format!("nul {instead}"));

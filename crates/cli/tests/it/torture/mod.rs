@@ -12,6 +12,7 @@ mod data;
 mod faults;
 mod flaw;
 mod knobs;
+mod mended;
 mod mode;
 mod moment;
 mod others;
@@ -27,7 +28,7 @@ use crate::scene::PATIENCE;
 use beside::Beside;
 use check::{Before, Findings};
 use fastrand::Rng;
-use faults::Fault;
+use faults::{Fault, Run};
 use howdah_testkit::{Finished, MAJORS, S3, SmallDisk};
 use knobs::Knobs;
 use mode::Mode;
@@ -268,6 +269,7 @@ fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &m
     assert_eq!(stage.ledger_count("job WHERE status <> 'done'"), 0, "{name}");
     let refused = stage.load(world).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("this job finished"), "{name}\n{}", refused.stderr);
+    night.load_mended(account, &mut random);
     if std::env::var_os("HOWDAH_TORTURE_TRACE").is_some() {
         say(&format!("{:.1} s {name}\n    {}", began.elapsed().as_secs_f64(), runs.join("\n    ")));
     }
@@ -312,11 +314,17 @@ impl Night<'_> {
         let run = self.stage.run(verb, self.world);
         let beside = if begins_beside { self.stage.load_beside(self.world) } else { None };
         let beside = beside.map(|load| load.spawn());
-        let struck = faults::strike(&run, self.fault, self.world, self.stage, random);
-        self.heal(struck.revert_sql);
+        let finished = self.strike_run(&run, account, random);
         if let Some(beside) = beside {
             assert_civil(&beside.wait(PATIENCE), self.fault, self.name);
         }
+        finished
+    }
+
+    /// This run is struck, and the world put right.
+    fn strike_run(&self, run: &Run, account: &mut Account, random: &mut Rng) -> Finished {
+        let struck = faults::strike(run, self.fault, self.world, self.stage, random);
+        self.heal(struck.revert_sql);
         let [hits, misses] = account.moments.entry(struck.moment).or_default();
         *(if struck.hit { account.hits.entry(self.fault).or_default() } else { &mut account.misses }) += 1;
         *(if struck.hit { hits } else { misses }) += 1;
@@ -437,6 +445,42 @@ impl Night<'_> {
         if ended.stderr.contains("puts back what") {
             self.restore(&mut Rng::with_seed(0));
         }
+    }
+
+    /// What was rejected is mended and loaded: struck once, then run until it is in.
+    fn load_mended(&self, account: &mut Account, random: &mut Rng) {
+        let (world, stage, name) = (self.world, self.stage, self.name);
+        // What strikes files would strike those that are read no more.
+        if self.fault.strikes_files() {
+            return;
+        }
+        let Some(load) = mended::load(world, stage) else { return };
+        let mut runs = Vec::new();
+        for no in 0..RUNS_MAX {
+            let finished = if no == 0 {
+                let run = Run { command: load.clone(), verb: Verb::Load, done_code: 0 };
+                self.strike_run(&run, account, random)
+            } else {
+                world.to_server.end_forgotten();
+                load.run(PATIENCE)
+            };
+            assert_civil(&finished, self.fault, name);
+            runs.push(format!("{:?} {}", finished.code, last_error(&finished.stderr)));
+            let is_done = finished.code == Some(0) || finished.stderr.contains("this job finished");
+            if finished.stderr.contains("puts back what") {
+                world.to_server.end_forgotten();
+                self.restore(random);
+            }
+            if is_done {
+                break;
+            }
+            assert!(no == 0, "{name}: mended records fail without a fault\n{}\n{runs:#?}", finished.stderr);
+        }
+        let findings = self.before.compare_tables(world, stage);
+        let is_clean = findings.is_clean();
+        let told = format!("{name}: mended records: {findings:#?}\n{runs:#?}");
+        account.findings.add(findings);
+        assert!(is_clean && mended::left(stage) == 0, "{told}");
     }
 
     /// What loads have changed beside their rows is put back, now and then by two at once.

@@ -5,6 +5,7 @@ use super::data;
 use super::faults::Run;
 use super::flaw::Flaw;
 use super::knobs::Knobs;
+use super::mended::{self, Mended};
 use super::mode::Arrival;
 use super::scenario::{Records, Scenario};
 use super::shape::Shape;
@@ -106,6 +107,7 @@ pub(super) struct Stage {
     /// The name and the bytes of each file.
     pub(super) contents: Vec<(String, Vec<u8>)>,
     pub(super) refused: Refused,
+    pub(super) mended: Mended,
     /// Names of the files of a second load.
     beside: Vec<String>,
     /// When each file was written, if they are files.
@@ -136,6 +138,7 @@ impl Stage {
         let content = |file: &Records| (file.name.clone(), scenario.written.file(&file.records, file.codec));
         let mut stage = Stage {
             refused: Refused::of(&files, &scenario),
+            mended: mended::of(&files),
             contents: files.iter().map(content).collect(),
             beside: beside.iter().map(|file| file.name.clone()).collect(),
             made_at: Vec::new(),
@@ -254,6 +257,14 @@ impl Stage {
     /// Where a load writes what it has left out.
     pub(super) fn reject_file(&self) -> PathBuf {
         self.files.path().join(super::reject_file::NAME)
+    }
+
+    /// `howdah load` of what a job has rejected, mended by now.
+    pub(super) fn load_mended(&self, world: &World<'_>, job: &str, path: &Path) -> HowdahCommand {
+        let Knobs { ledger, patient, .. } = self.scenario.knobs;
+        let retry_for = if patient { "30s" } else { "0s" };
+        let load = howdah("load").args(["--rejects", job, "--to", &self.to(world), "--ledger", ledger]);
+        load.args(["--retry-for", retry_for]).arg(path).envs(world.clock_env())
     }
 
     /// `howdah status` of a job.
