@@ -284,6 +284,21 @@ fn a_schema_that_is_there_and_takes_no_ledger_is_told_with_its_own_grant() {
     stage.load("a,b\n1,x\n", "l").expect_code(0);
 }
 
+/// What else is wrong is told behind the rights that are missing, not in their place.
+#[test]
+fn a_schema_that_is_no_ledger_hides_no_right_that_is_missing() {
+    let stage = Stage::new(15);
+    stage.sql(
+        "GRANT CONNECT ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; CREATE SCHEMA howdah; \
+         CREATE TABLE howdah.migration (id integer); GRANT USAGE ON SCHEMA howdah TO {role}; \
+         GRANT SELECT ON howdah.migration TO {role}",
+    );
+    let source = stage.files.put("t.csv", b"a,b\n1,x\n");
+    let told = stage.verb("check").arg(source).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("it lacks INSERT, "), "{told}");
+    assert!(told.contains("is not a complete ledger"), "{told}");
+}
+
 /// What a check makes it must be able to take away: that is asked before it makes anything.
 #[test]
 fn a_check_that_could_not_take_away_what_it_makes_makes_nothing() {

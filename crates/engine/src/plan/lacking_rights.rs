@@ -1,8 +1,9 @@
 //! Rights that the role lacks, on all tables of the plan and on the ledger, told in one error: who has to ask an administrator for them
-//! asks once.
+//! asks once. What else stands in the way is told behind them, not in their place.
 
 use super::ledger_of;
 use crate::Context;
+use crate::retry::{Directive, directive};
 use howdah_model::plan::TablePlan;
 use howdah_model::{Error, Job, Result, sqlstate};
 use howdah_target::session::{Session, rights};
@@ -20,7 +21,7 @@ pub(super) async fn expect_none(
     let mut lacking = Vec::new();
     for table in tables {
         if let Err(error) = context.connection.attend(session, of_table(session, job, table)).await {
-            if !is_of_rights(&error) {
+            if !is_of_rights(&error) && (lacking.is_empty() || may_pass(&error)) {
                 return Err(error);
             }
             lacking.push(error);
@@ -28,7 +29,11 @@ pub(super) async fn expect_none(
     }
     // Who lacks nothing on the tables learns of the ledger when the load makes or opens it.
     if let (false, Some(ledger)) = (lacking.is_empty(), ledger_of(job)) {
-        lacking.extend(context.connection.attend(session, ledger.lacking(session)).await?);
+        match context.connection.attend(session, ledger.lacking(session)).await {
+            Err(error) if may_pass(&error) => return Err(error),
+            Err(error) => lacking.push(error),
+            Ok(found) => lacking.extend(found),
+        }
     }
     lacking.into_iter().reduce(|all, next| joined(&all, &next)).map_or(Ok(()), Err)
 }
@@ -45,6 +50,12 @@ fn is_of_rights(error: &Error) -> bool {
     error.sqlstate() == Some(sqlstate::INSUFFICIENT_PRIVILEGE)
 }
 
+/// The next try tells all.
+fn may_pass(error: &Error) -> bool {
+    directive(error) != Directive::GiveUp
+}
+
+/// The first is of rights.
 fn joined(first: &Error, next: &Error) -> Error {
     let error = Error::new(first.kind(), format!("{}; {}", first.message(), next.message()))
         .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE);
