@@ -3,7 +3,7 @@
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Error, Relation, Result, sqlstate};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 /// The table, and all that inherit from it: a statement that names it locks children that are no partitions ([`crate::tree`]), too.
 const INHERITORS_SQL: &str = "\
@@ -59,11 +59,14 @@ fn with_holders(error: &Error, relation: &Relation, holders: &str) -> Error {
 /// `None`: nobody, or nobody knows. Best effort, since there is an error to tell already.
 async fn holders(session: &Session, relation: &Relation) -> Option<String> {
     let name = quote_relation(relation);
-    let rows = session
-        .client()
-        .query_typed(&format!("{INHERITORS_SQL}{HOLDERS_SQL}"), &[(&name, Type::TEXT)])
-        .await
-        .ok()?;
+    let sql = format!("{INHERITORS_SQL}{HOLDERS_SQL}");
+    let asked: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
+    let rows = match session.query_of_sessions(&sql, &asked).await {
+        // To the role that has logged in the schema may be closed.
+        Err(_) => session.client().query_typed(&sql, &asked).await,
+        rows => rows,
+    };
+    let rows = rows.ok()?;
     let named: Vec<String> = rows.iter().take(NAMED).map(holder).collect();
     let more = match rows.len().saturating_sub(NAMED) {
         0 => String::new(),

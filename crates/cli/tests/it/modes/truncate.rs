@@ -172,3 +172,29 @@ fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
     });
     assert_eq!(database.value("SELECT count(*) FROM t"), "10");
 }
+
+/// What sessions of others do, the role that has logged in may see, and not the one that it acts as.
+#[test]
+fn who_holds_a_table_is_told_with_its_state_to_a_role_that_acts_as_another_one() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(53, 1, 10));
+    let database = prepared(18);
+    let name = database.name();
+    database.sql(&format!(
+        "CREATE ROLE acts_{name}; CREATE ROLE login_{name} LOGIN IN ROLE acts_{name}, pg_read_all_stats; \
+         ALTER ROLE login_{name} SET role = acts_{name}; ALTER TABLE t OWNER TO acts_{name}; \
+         GRANT CREATE ON DATABASE {name} TO acts_{name}"
+    ));
+    let to = database.conninfo().replace("user=postgres", &format!("user=login_{name}"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(90); COMMIT"));
+        let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        assert!(database.wait_for(naps, 1, || true));
+        let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+        let load = load.args(["--mode", "truncate", "--lock-timeout", "200ms", "--retry-for", "1ms"]);
+        let told = load.arg(&source).run(PATIENCE).expect_code(1).stderr;
+        database.sql(END_SLEEPERS);
+        assert!(told.contains("public.t is held by process "), "{told}");
+        assert!(told.contains(" (role postgres, active)"), "{told}");
+    });
+}
