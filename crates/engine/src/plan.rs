@@ -34,6 +34,7 @@ mod scan;
 mod sent_form;
 mod siblings;
 mod sources;
+mod strangers;
 mod tables;
 mod toast;
 mod triggers;
@@ -499,6 +500,7 @@ async fn around_rows(
     known_types::choose(context, session, job, &mut plan.tables).await?;
     policies::choose(context, session, plan).await?;
     published::choose(context, session, plan).await?;
+    strangers::tell(context, session, plan).await?;
     freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     new_partitions::read(context, session, &plan.job, &mut plan.tables).await

@@ -299,6 +299,54 @@ fn a_schema_that_is_no_ledger_hides_no_right_that_is_missing() {
     assert!(told.contains("is not a complete ledger"), "{told}");
 }
 
+/// Whoever owns a ledger can have code run by whoever uses it: said where that role has no say over the table anyway.
+#[test]
+fn the_ledger_of_a_role_without_a_say_over_the_table_is_told() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        let other = format!("other_{}", stage.database.name());
+        stage.sql(&format!(
+            "CREATE ROLE {other} LOGIN; GRANT CONNECT, CREATE ON DATABASE {{db}} TO {other}; \
+             GRANT CONNECT ON DATABASE {{db}} TO {{role}}; GRANT USAGE ON SCHEMA s TO {{role}}, {other}; \
+             GRANT INSERT ON s.t TO {{role}}, {other}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {{role}}, {other}"
+        ));
+        let as_user = |user: &str, number: u32| {
+            let to = stage.database.conninfo().replace("user=postgres", &format!("user='{user}'"));
+            let source = stage.files.put(&format!("{number}.csv"), format!("a,b\n{number},x\n").as_bytes());
+            let load = howdah("load").args(["--format", "csv", "--header", "--table", "s.t", "--to", &to]);
+            load.arg(source).run(PATIENCE).expect_code(0).stderr
+        };
+        let told = format!("the ledger in schema \"howdah\" belongs to \"{other}\"");
+        assert!(!as_user(&other, 1).contains(&told), "its own");
+        stage.sql(
+            "GRANT USAGE ON SCHEMA howdah TO {role}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO {role}",
+        );
+        for (user, number) in [(stage.role.as_str(), 2), ("postgres", 3)] {
+            let stderr = as_user(user, number);
+            assert!(stderr.contains(&told), "PostgreSQL {major}, {user}: {stderr}");
+        }
+        stage.sql(&format!("GRANT {other} TO {{role}}"));
+        // There the owner could have done that.
+        assert_eq!(
+            as_user(&stage.role, 4).contains(&told),
+            major < 16,
+            "PostgreSQL {major}, a member of a login"
+        );
+        stage.sql(&format!("ALTER ROLE {other} NOLOGIN"));
+        assert!(!as_user(&stage.role, 5).contains(&told), "PostgreSQL {major}, a member");
+        stage.sql(&format!("REVOKE {other} FROM {{role}}; GRANT {{role}} TO {other}"));
+        assert!(!as_user(&stage.role, 6).contains(&told), "PostgreSQL {major}, its own member");
+        stage.sql(&format!("REVOKE {{role}} FROM {other}; ALTER TABLE s.t OWNER TO {other}"));
+        assert!(!as_user(&stage.role, 7).contains(&told), "PostgreSQL {major}, the owner of the table");
+        stage.sql(&format!("ALTER TABLE s.t OWNER TO postgres; ALTER DATABASE {{db}} OWNER TO {other}"));
+        assert!(!as_user(&stage.role, 8).contains(&told), "PostgreSQL {major}, the owner of the database");
+        stage.sql("ALTER DATABASE {db} OWNER TO postgres; ALTER SCHEMA howdah OWNER TO postgres");
+        assert!(as_user(&stage.role, 9).contains(&told), "PostgreSQL {major}, its tables");
+        assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "9", "PostgreSQL {major}");
+    }
+}
+
 /// What a check makes it must be able to take away: that is asked before it makes anything.
 #[test]
 fn a_check_that_could_not_take_away_what_it_makes_makes_nothing() {

@@ -22,6 +22,7 @@ mod reject;
 mod rivals;
 mod schema;
 mod step;
+mod strangers;
 mod tuned;
 mod undo;
 mod verify;

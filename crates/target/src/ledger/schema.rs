@@ -45,6 +45,10 @@ pub(super) enum Grants {
 const SHARED_TABLES: [&str; 9] =
     ["migration", "job", "file", "chunk", "chunk_part", "step", "undo", "tuned", "unlogged_mark"];
 
+/// All of them.
+pub(super) const LEDGER_TABLES: [&str; 10] =
+    ["migration", "job", "file", "chunk", "chunk_part", "step", "undo", "tuned", "unlogged_mark", "reject"];
+
 /// The tables that every load writes.
 const CHUNK_TABLES: [&str; 3] = ["job", "file", "chunk"];
 
@@ -385,9 +389,8 @@ impl Ledger {
     /// What a later version brings belongs to whoever owns the jobs: a member of that role, or a superuser, may bring the ledger up to
     /// date, and its owner must be able to use it, grant rights on it and drop it. Returns what keeps it from that.
     async fn give_to_owner(&self, session: &Session) -> Result<Option<String>> {
-        let tables: Vec<&str> = SHARED_TABLES.into_iter().chain(["reject"]).collect();
         let asked: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&self.schema, Type::TEXT), (&tables, Type::TEXT_ARRAY)];
+            [(&self.schema, Type::TEXT), (&&LEDGER_TABLES[..], Type::TEXT_ARRAY)];
         let fail = |error| self.error(&error, "giving the ledger's tables to their owner");
         let rows = session.client().query_typed(OF_THIS_ROLE_SQL, &asked).await.map_err(fail)?;
         let Some(owner) = rows.first().map(|row| quote_ident(row.get(1))) else { return Ok(None) };
