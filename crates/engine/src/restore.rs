@@ -1,5 +1,6 @@
 //! Puts back what loads have dropped and, being killed, could not put back themselves.
 
+use crate::again::option;
 use crate::check::forget_left;
 use crate::indexes::with_its_hint;
 use crate::left_behind::Left;
@@ -9,6 +10,7 @@ use crate::{Connection, Context, history, predecessor};
 use howdah_model::{Error, ErrorKind, Result};
 use howdah_target::ledger::{JobStatus, Ledger};
 use howdah_target::session::Session;
+use howdah_target::sql::quote_ident;
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use std::time::{Duration, Instant};
 
@@ -27,14 +29,15 @@ pub struct Restored {
     pub not_back: usize,
 }
 
-/// Puts back what one job has dropped and tuned, or all of them.
+/// Puts back what one job has dropped and tuned, or all of them. `trusted`: the ledger's owner may be any role, for somebody has named
+/// that ledger.
 ///
 /// # Errors
-/// Ledger, when there is no ledger, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
+/// Ledger, when there is no ledger, when it is another role's and not trusted, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
 /// work; the first of what could not be put back; `Interrupted`, whereupon the server ends what it is at.
-pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Result<Restored> {
+pub async fn restore(context: &Context, schema: &str, trusted: bool, job: Option<&str>) -> Result<Restored> {
     context.connection.tell_of_waits(&context.listener);
-    let restored = context.stop.guard(Box::pin(restore_all(context, schema, job))).await;
+    let restored = context.stop.guard(Box::pin(restore_all(context, schema, trusted, job))).await;
     // Builds whose answers nobody waits for any more.
     context.connection.end_now().await;
     restored.map_err(|error| match error.kind() {
@@ -43,11 +46,15 @@ pub async fn restore(context: &Context, schema: &str, job: Option<&str>) -> Resu
     })
 }
 
-async fn restore_all(context: &Context, schema: &str, job: Option<&str>) -> Result<Restored> {
+async fn restore_all(context: &Context, schema: &str, trusted: bool, job: Option<&str>) -> Result<Restored> {
     let ledger = Ledger::new(schema);
     let connection = &context.connection;
     // Nothing can be put back where nothing can be written.
     connection.keep(connection.open_to_write().await?);
+    // Before a row of it is read: what looks like its tables may be views.
+    if !trusted {
+        expect_own(connection, &ledger).await?;
+    }
     expect_ledger(connection, schema).await?;
     // What cannot be read must not be taken for nothing.
     history::expect_journal(connection, schema).await?;
@@ -82,6 +89,24 @@ async fn expect_ledger(connection: &Connection, schema: &str) -> Result<()> {
     let message =
         format!("there is no ledger {schema} in {}: no load has noted anything there", connection.display());
     Err(Error::new(ErrorKind::Ledger, message).with_hint("give --to and --ledger as for the load"))
+}
+
+/// The journal's statements run with all rights of whoever restores. The owner of a table is not trusted here: no trigger of it would run
+/// anyway, as in a load.
+async fn expect_own(connection: &Connection, ledger: &Ledger) -> Result<()> {
+    let session = connection.open().await?;
+    let owners = connection.attend(&session, ledger.strangers(&session, &[])).await?;
+    connection.keep(session);
+    if owners.is_empty() {
+        return Ok(());
+    }
+    let schema = quote_ident(ledger.schema());
+    let message = format!(
+        "the ledger in schema {schema} belongs to {}, and what it says would run with this role's rights: it has to be named",
+        owners.join(", ")
+    );
+    let hint = format!("where you trust its owner, add {}", option("--ledger", ledger.schema()));
+    Err(Error::new(ErrorKind::Ledger, message).with_hint(hint))
 }
 
 /// A job that is not in the ledger any more may still have something to put back.

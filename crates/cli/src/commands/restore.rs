@@ -33,7 +33,8 @@ pub async fn restore(options: &RestoreOptions, process: &Process<'_>) -> Result<
     let telling = listener.telling();
     let server = connection.display();
     let context = process.context(connection, listener.clone())?;
-    let restored = restore::restore(&context, &schema, options.job.as_deref()).await;
+    let trusted = options.target.ledger.is_some();
+    let restored = restore::restore(&context, &schema, trusted, options.job.as_deref()).await;
     drop(telling);
     if !printer.json() || restored.is_err() {
         listener.wait_until_written();

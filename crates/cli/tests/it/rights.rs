@@ -347,6 +347,41 @@ fn the_ledger_of_a_role_without_a_say_over_the_table_is_told() {
     }
 }
 
+/// What its journal says is run with the rights of whoever restores, if it is a superuser.
+#[test]
+fn the_ledger_of_another_role_is_restored_from_where_it_is_named() {
+    for major in [15, 18] {
+        let stage = Stage::new(major);
+        let other = format!("other_{}", stage.database.name());
+        stage.sql(&format!(
+            "CREATE ROLE {other} LOGIN; GRANT CONNECT, CREATE ON DATABASE {{db}} TO {other}; \
+             GRANT CONNECT ON DATABASE {{db}} TO {{role}}; GRANT USAGE ON SCHEMA s TO {other}; ALTER TABLE s.t OWNER TO {other}"
+        ));
+        let of = |user: &str| stage.database.conninfo().replace("user=postgres", &format!("user='{user}'"));
+        let source = stage.files.put("t.csv", b"a,b\n1,x\n");
+        let load =
+            howdah("load").args(["--format", "csv", "--header", "--table", "s.t", "--to", &of(&other)]);
+        load.arg(source).run(PATIENCE).expect_code(0);
+        stage.sql(
+            "GRANT USAGE ON SCHEMA howdah TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA howdah TO {role}",
+        );
+        let restore = |user: &str| howdah("restore").args(["--to", &of(user)]);
+        restore(&other).run(PATIENCE).expect_code(0);
+        for user in ["postgres", &stage.role] {
+            let told = restore(user).run(PATIENCE).expect_code(1).stderr;
+            let belongs = format!("the ledger in schema \"howdah\" belongs to \"{other}\", ");
+            let hint = "hint: where you trust its owner, add --ledger howdah\n";
+            assert!(told.contains(&belongs) && told.contains(hint), "PostgreSQL {major}, {user}: {told}");
+            restore(user).args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0);
+        }
+        stage.sql(&format!("ALTER ROLE {other} NOLOGIN; GRANT {other} TO {{role}}"));
+        restore(&stage.role).run(PATIENCE).expect_code(0);
+        restore("postgres").run(PATIENCE).expect_code(1);
+        stage.sql(&format!("ALTER DATABASE {{db}} OWNER TO {other}"));
+        restore("postgres").run(PATIENCE).expect_code(0);
+    }
+}
+
 /// What a check makes it must be able to take away: that is asked before it makes anything.
 #[test]
 fn a_check_that_could_not_take_away_what_it_makes_makes_nothing() {
