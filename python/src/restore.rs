@@ -1,6 +1,7 @@
 //! `howdah.restore`: puts back what loads have dropped and, being killed, could not put back themselves.
 
 use crate::{connection, events, run};
+use howdah_engine::model::job::LEDGER_DEFAULT;
 use howdah_engine::model::{Event, Listener};
 use howdah_engine::{Absent, Context, Sources, restore as engine};
 use parking_lot::Mutex;
@@ -9,14 +10,14 @@ use std::sync::Arc;
 
 /// Put back what loads have dropped and, being killed, could not put back themselves.
 #[pyfunction]
-#[pyo3(signature = (job=None, *, to=None, password_command=None, ledger="howdah".to_owned(), on_event=None),
-       text_signature = "(job=None, *, to=None, password_command=None, ledger='howdah', on_event=None)")]
+#[pyo3(signature = (job=None, *, to=None, password_command=None, ledger=None, on_event=None),
+       text_signature = "(job=None, *, to=None, password_command=None, ledger=None, on_event=None)")]
 pub(crate) fn restore(
     py: Python<'_>,
     job: Option<String>,
     to: Option<String>,
     password_command: Option<String>,
-    ledger: String,
+    ledger: Option<String>,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<usize> {
     let connection = connection::resolve(py, (to, password_command), Absent::Refused, on_event)?;
@@ -25,7 +26,8 @@ pub(crate) fn restore(
     let restored = run::run(py, on_event, move |listener, stop| async move {
         let listener = Arc::new(Listeners(listener, told));
         let context = Context { sources: Sources::new()?, connection, listener, stop };
-        Ok(engine::restore(&context, &ledger, job.as_deref()).await?)
+        let schema = ledger.as_deref().unwrap_or(LEDGER_DEFAULT);
+        Ok(engine::restore(&context, schema, ledger.is_some(), job.as_deref()).await?)
     });
     let warnings = std::mem::take(&mut *warned.0.lock());
     for message in warnings.iter().filter(|_| on_event.is_none()) {
