@@ -3,6 +3,8 @@
 //! They are values of its rows: they are for the owner's eyes alone, as the rows are (which the comment of a table is not), and go
 //! with them. The server writes them down itself, so that its log of statements has none.
 
+use super::AGAIN;
+use crate::build::{lift_sql, with_lift};
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_relation;
@@ -41,8 +43,9 @@ pub(super) async fn kept_or_told(
     let Some(borders) = table(staging) else { return Ok(Vec::new()) };
     let name = quote_relation(&borders);
     let mut sql = format!("SELECT border FROM {name} WHERE no > 0 ORDER BY no");
+    let lift = lift_sql(session.server_version());
     let keep = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE; \
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {lift}; LOCK TABLE {name} IN SHARE ROW EXCLUSIVE MODE; \
          INSERT INTO {name} (no, border) \
              SELECT n.no, n.border FROM (SELECT 0 AS no, NULL::pg_catalog.text AS border \
                  UNION ALL SELECT t.no, t.border FROM ({told_sql}) t) n \
@@ -51,10 +54,19 @@ pub(super) async fn kept_or_told(
     if let Err(error) = client.batch_execute(&keep).await {
         client.batch_execute("ROLLBACK").await.map_err(fail)?;
         if error.code().is_none_or(|code| code.code() != sqlstate::UNDEFINED_TABLE) {
-            return Err(fail(error));
+            return Err(with_lift(session, fail(error), AGAIN).await);
         }
         sql = told_in_order;
     }
-    let rows = client.query_typed(&sql, &[]).await.map_err(fail)?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    let asking = async {
+        client.batch_execute(&format!("BEGIN READ ONLY; {lift}")).await?;
+        client.query_typed(&sql, &[]).await
+    };
+    let rows = asking.await;
+    // Best effort: a session that is gone has rolled back.
+    let _ = client.batch_execute("ROLLBACK").await;
+    match rows {
+        Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
+        Err(error) => Err(with_lift(session, fail(error), AGAIN).await),
+    }
 }

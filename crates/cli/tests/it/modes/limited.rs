@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 const ROWS: u64 = 60_000;
 const LIMITS: &str = "\
     DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET maintenance_work_mem = ''1MB''', current_database()); \
+                EXECUTE format('ALTER DATABASE %I SET work_mem = ''64kB''', current_database()); \
                 EXECUTE format('ALTER DATABASE %I SET temp_file_limit = ''1MB''', current_database()); END $$";
 
 #[test]
