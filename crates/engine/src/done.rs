@@ -13,9 +13,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What to do about a source that brings something else than a run of its job has read.
-pub(crate) const OTHER_BYTES_HINT: &str =
-    "give the file as it was, or load the new file under another --job-id";
+/// What to do about a source that brings something else than a finished job has read, or than a pipe has brought.
+const OTHER_BYTES_HINT: &str = "give the file as it was, or load the new file under another --job-id";
+
+/// The same of a file that is known by its name and of which a job that did not end has stored rows: under another --job-id alone those
+/// would be in the way.
+const OTHER_FILE_HINT: &str = "give the file as it was; or remove the rows that the job has stored, delete it from the ledger, and run this \
+                               again; another --job-id with --force loads the new file beside what is there";
+
+/// What to do about a chunk that is another one now.
+pub(crate) fn other_bytes_hint(run: &Run, file_no: u32) -> &'static str {
+    let is_named = run.plan.files.get(file_no as usize).is_some_and(|file| file.rereadable);
+    if is_named && !run.is_over { OTHER_FILE_HINT } else { OTHER_BYTES_HINT }
+}
 
 /// All files are in their tables already.
 pub(crate) fn nothing_new(context: &Context, plan: &Plan) -> Outcome {

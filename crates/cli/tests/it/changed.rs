@@ -236,6 +236,37 @@ fn an_answer_that_nothing_tells_from_another_is_not_gone_on_with() {
     scene.assert_done("the whole answer");
 }
 
+/// The hint leads out: under another name alone the rows of the first job would be in the way.
+#[test]
+fn another_answer_comes_in_as_the_hint_says() {
+    let (plain, other) = (csv(43, 1, 20_000), csv(44, 20_001, 20_000));
+    let late = plain.len() * 3 / 4;
+    for with_delete in [false, true] {
+        let served: Export = Arc::new(Mutex::new((plain.clone(), Some(late))));
+        let scene = Scene::new(Server::shared(15), &[&other]);
+        let url = format!("http://127.0.0.1:{}/export.csv", export(&served));
+        let load = || scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&url);
+        load().run(PATIENCE).expect_code(1);
+        let stored = scene.database.value("SELECT count(*) FROM t");
+        assert_ne!(stored, "0");
+        *served.lock().unwrap() = (other.clone(), None);
+        let told = load().run(PATIENCE).expect_code(1).stderr;
+        let ways =
+            ["remove the rows that the job has stored, delete it", "another --job-id with --force loads"];
+        assert!(ways.iter().all(|way| told.contains(way)), "{told}");
+        if with_delete {
+            scene.database.sql("DELETE FROM t; DELETE FROM howdah.job");
+            load().run(PATIENCE).expect_code(0);
+        } else {
+            let told = load().args(["--job-id", "other"]).run(PATIENCE).expect_code(1).stderr;
+            assert!(told.contains("this load would store them once more"), "{told}");
+            load().args(["--job-id", "other", "--force"]).run(PATIENCE).expect_code(0);
+            scene.database.sql("DELETE FROM t WHERE id <= 20000");
+        }
+        scene.assert_exact(if with_delete { "behind DELETE" } else { "beside the first" });
+    }
+}
+
 /// Older versions took the length for a version, as a server's tag could say it.
 #[test]
 fn a_job_of_a_url_that_is_known_by_its_length_goes_on() {

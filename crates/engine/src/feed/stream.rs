@@ -363,7 +363,7 @@ impl<'a> Splitter<'a> {
                 ),
             )
             .at(place)
-            .with_hint(done::OTHER_BYTES_HINT));
+            .with_hint(done::other_bytes_hint(&self.feeder.run, origin.file_no)));
         }
         let run = &self.feeder.run;
         let omitted = Omitted { rejected: receipt.omitted.rejected, ..origin.omitted };
