@@ -3,7 +3,7 @@
 //! These patterns weigh dialects against one another and tell headers from data. They are cheap and
 //! forgiving on purpose: what a column's type becomes in the table is inferred elsewhere, from every value.
 
-use crate::infer::{month, spelled_number};
+use crate::infer::{MONTH_BYTES, is_moment, month, spelled_number};
 
 /// What a cell looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,6 +276,11 @@ fn moment(value: &[u8]) -> Option<Kind> {
     if rest.is_empty() {
         return Some(Kind::Date);
     }
+    // As DB2, Oracle and SAS write a time behind a date.
+    let (is_pointed, mark) = (rest.get(3) == Some(&b'.'), rest[0]);
+    if is_pointed && matches!(mark, b'-' | b' ') || mark == b':' {
+        return is_moment(value).then_some(Kind::Timestamp);
+    }
     let rest = match rest {
         [b'T' | b't', rest @ ..] => rest,
         [b',', b' ', rest @ ..] | [b' ', rest @ ..] => rest.trim_ascii_start(),
@@ -338,6 +343,9 @@ fn date(value: &[u8]) -> Option<usize> {
         return month_first(value);
     }
     let separator = *value.get(first_digits)?;
+    if separator.is_ascii_alphabetic() {
+        return joined(value, first_digits);
+    }
     if !matches!(separator, b'-' | b'/' | b'.' | b' ') {
         return None;
     }
@@ -365,6 +373,13 @@ fn date(value: &[u8]) -> Option<usize> {
         _ => false,
     };
     plausible.then_some(first_digits + 1 + at + 1 + last_digits)
+}
+
+/// `31JAN2024`.
+fn joined(value: &[u8], first_digits: usize) -> Option<usize> {
+    let (name, year) = value.get(first_digits..)?.split_at_checked(MONTH_BYTES)?;
+    let year_digits = year.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (first_digits <= 2 && year_digits == 4 && month(name).is_some()).then_some(first_digits + MONTH_BYTES + 4)
 }
 
 /// `31-Jan-24`, `31 January 2024`.
@@ -458,6 +473,11 @@ mod tests {
             (Kind::Boolean, &["true", "NO", "Y"]),
             (Kind::Date, &["2024-01-31", "31/01/2024", "1.2.24", "31-Jan-24", "Jan 31, 2024", "5 May 2020"]),
             (Kind::Time, &["12:30", "12:30:59.123", "1:05 PM", "23:59:59+02:00"]),
+            (Kind::Date, &["31JAN2024", "1may2024"]),
+            (
+                Kind::Timestamp,
+                &["2024-01-31-10.00.00.000000", "31-JAN-24 10.00.00.5 AM", "31JAN2024:10:00:00"],
+            ),
             (Kind::Timestamp, &["2024-01-31 12:30:00", "2024-01-31T12:30:00.5Z", "1/31/2024 1:05 pm"]),
             (Kind::Uuid, &["123e4567-e89b-12d3-a456-426614174000"]),
             (Kind::Address, &["10.0.0.1", "10.202.121.161", "10.0.0.0/8", "fe80::1", "00:1b:44:11:3a:b7"]),
@@ -471,6 +491,10 @@ mod tests {
                     "12,",
                     "1-2-3",
                     "1990-",
+                    "31JAN24",
+                    "31JAN2024x",
+                    "2024-01-31-10.00",
+                    "2024-01-31 10.00.00",
                     "12--",
                     "1\u{a0}23",
                     "5\u{2013}10",

@@ -1,8 +1,9 @@
 //! Times of day, with an offset from UTC or without.
 //!
-//! `9:05`, `09:05:07.25`, `9:05 PM`, behind a date also `09:05Z`, `09:05:07+02`, `09:05 +0200`. Hours run
-//! from 0 to 23: PostgreSQL takes `24:00:00`, but prints it as another day's midnight behind a date. A leap
-//! second is refused, since it would be stored as another second.
+//! `9:05`, `09:05:07.25`, `9:05 PM`, behind a date also `09:05Z`, `09:05:07+02`, `09:05 +0200`; as Oracle and
+//! DB2 write them, with points between hours, minutes and seconds. Hours run from 0 to 23: PostgreSQL takes
+//! `24:00:00`, but prints it as another day's midnight behind a date. A leap second is refused, since it would
+//! be stored as another second.
 
 use super::cursor::Cursor;
 use super::layout::{ClockLayout, Suffix};
@@ -38,10 +39,19 @@ pub(super) struct Zone {
 impl<'a> Clock<'a> {
     /// Takes a time of day and all that follows.
     pub(super) fn parse(text: &'a [u8]) -> Option<Clock<'a>> {
+        Clock::parse_between(text, b':')
+    }
+
+    /// The same with points: `03.04.05`, `03.04.05.000000`, `03.04.05 PM`. There are always seconds.
+    pub(super) fn parse_pointed(text: &'a [u8]) -> Option<Clock<'a>> {
+        Clock::parse_between(text, b'.').filter(|clock| clock.second.is_some() && clock.wide)
+    }
+
+    fn parse_between(text: &'a [u8], mark: u8) -> Option<Clock<'a>> {
         let mut cursor = Cursor(text);
         let (hour, digits) = cursor.short()?;
-        let minute = sixty(&mut cursor)?;
-        let second = if cursor.0.starts_with(b":") { Some(sixty(&mut cursor)?) } else { None };
+        let minute = sixty(&mut cursor, mark)?;
+        let second = if cursor.0.starts_with(&[mark]) { Some(sixty(&mut cursor, mark)?) } else { None };
         let (mut fraction, mut long) = (&b""[..], false);
         if second.is_some() && cursor.eat(b'.') {
             let digits = cursor.digits();
@@ -62,6 +72,11 @@ impl<'a> Clock<'a> {
         let suffix = self.zone.map_or(Some(Suffix::NONE), |zone| zone.suffix)?;
         let seconds = self.second.is_some();
         (self.wide && !self.half && !self.long).then_some(ClockLayout { joint, seconds, suffix })
+    }
+
+    /// It says that it is a time of day, even with points: by a fraction, or by AM or PM.
+    pub(super) fn is_told(&self) -> bool {
+        self.half || !self.fraction.is_empty()
     }
 
     /// As a value of its own it is surely a time: `9:05` could be minutes and seconds or a score.
@@ -88,9 +103,9 @@ impl<'a> Clock<'a> {
     }
 }
 
-/// A colon and two digits below 60.
-fn sixty(cursor: &mut Cursor<'_>) -> Option<u8> {
-    if !cursor.eat(b':') {
+/// A colon, or another mark, and two digits below 60.
+fn sixty(cursor: &mut Cursor<'_>, mark: u8) -> Option<u8> {
+    if !cursor.eat(mark) {
         return None;
     }
     let (number, digits) = cursor.short()?;

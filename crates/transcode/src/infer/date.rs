@@ -74,6 +74,9 @@ impl<'a> Written<'a> {
             return None;
         }
         let text = trim(value);
+        if let Some(written) = pointed(text).or_else(|| joined(text)) {
+            return Some(written);
+        }
         let (front, joint, clock) = split(text)?;
         let clock = if clock.is_empty() { None } else { Some(Clock::parse(clock)?) };
         let date = if front.first()?.is_ascii_digit() { in_numbers(front) } else { None };
@@ -95,7 +98,7 @@ impl<'a> Written<'a> {
             _ => None,
         };
         let layout = layout.filter(|_| value.len() == text.len());
-        let short_year = !front.windows(4).any(|digits| digits.iter().all(u8::is_ascii_digit));
+        let short_year = is_short_year(front);
         Some(Written { short_year, date, clock, layout })
     }
 
@@ -107,6 +110,47 @@ impl<'a> Written<'a> {
             clock.write(out);
         }
     }
+}
+
+fn is_short_year(date: &[u8]) -> bool {
+    !date.windows(4).any(|digits| digits.iter().all(u8::is_ascii_digit))
+}
+
+/// With points in the time of day: `2024-01-31-10.00.00.000000`, as DB2 writes it, and `31-JAN-24 10.00.00.000000 AM`, as Oracle
+/// does. No server reads either as it stands, so that the first one has an order.
+fn pointed(text: &[u8]) -> Option<Written<'_>> {
+    const DATE_BYTES: usize = 10;
+    if text.get(DATE_BYTES) == Some(&b'-') {
+        let (front, clock) = text.split_at(DATE_BYTES);
+        let (Date::YearFirst(day), Some(b'-')) = in_numbers(front)? else { return None };
+        let clock = Some(Clock::parse_pointed(clock.get(1..)?).filter(|clock| clock.zone.is_none())?);
+        let date = Date::Numbers([Some(day), None, None]);
+        return Some(Written { short_year: false, date, clock, layout: None });
+    }
+    let (front, clock) = text.split_at(text.iter().position(|byte| *byte == b' ')?);
+    if clock.get(3) != Some(&b'.') {
+        return None;
+    }
+    let date = named(front)?;
+    let clock = Some(Clock::parse_pointed(clock.trim_ascii_start()).filter(Clock::is_told)?);
+    Some(Written { short_year: is_short_year(front), date, clock, layout: None })
+}
+
+/// Day, month and year without anything between: `31JAN2024`, and `31JAN2024:10:00:00`, as SAS writes them.
+fn joined(text: &[u8]) -> Option<Written<'_>> {
+    const YEAR_DIGITS: usize = 4;
+    let mut cursor = Cursor(text);
+    let (day, _) = cursor.short()?;
+    let month = cursor.0.get(..MONTH_BYTES).filter(|name| name[0].is_ascii_alphabetic()).and_then(month)?;
+    cursor.0 = cursor.0.get(MONTH_BYTES..)?;
+    let digits = cursor.digits();
+    let day = Day::new(year(digits).filter(|_| digits.len() == YEAR_DIGITS)?, month, day)?;
+    let clock = match cursor.0 {
+        [] => None,
+        [b':', clock @ ..] => Some(Clock::parse(clock)?),
+        _ => return None,
+    };
+    Some(Written { short_year: false, date: Date::Named(day), clock, layout: None })
 }
 
 /// The date, what joins it to the time of day (a space if there is none), and the time of day, which
@@ -172,6 +216,9 @@ fn named(text: &[u8]) -> Option<Date> {
     found.map(Date::Named)
 }
 
+/// Letters of a month's name that is cut short.
+pub(crate) const MONTH_BYTES: usize = 3;
+
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -188,6 +235,11 @@ const MONTHS: [&str; 12] = [
 ];
 
 const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// The value is a date with a time of day, however it is written.
+pub(crate) fn is_moment(value: &[u8]) -> bool {
+    Written::parse(value).is_some_and(|written| written.clock.is_some())
+}
 
 /// The number of a month's name, from 1: in full, its first three letters, or `Sept`.
 pub(crate) fn month(word: &[u8]) -> Option<u8> {
@@ -304,6 +356,7 @@ mod tests {
             ("98-12-31", order::YMD),
             ("01.02.03", order::ALL),
             ("2024/1/5", order::ALL),
+            ("2024-01-31-10.00.00.000000", order::YMD),
         ] {
             let expected = if expected == 0 { None } else { Some(expected) };
             assert_eq!(orders(text), expected, "{text}");
@@ -333,6 +386,17 @@ mod tests {
             "31 Jan 124",
             "2024-01-31Z",
             "2024-01-31T25:00",
+            "2024-01-31-10.00",
+            "2024-01-31-24.00.00",
+            "2024-01-31-10.00.00+02",
+            "2024-01-31 10.00.00",
+            "31.01.2024 10.02.24",
+            "31-JAN-24 10.02.24",
+            "31JAN24",
+            "31JANUARY2024",
+            "30FEB2024",
+            "31JAN2024 10:00",
+            "31JAN2024:",
             "2024/01/31T10:00",
             "12:00",
             "May",
@@ -344,6 +408,31 @@ mod tests {
             } else {
                 assert_eq!(Written::parse(bad.as_bytes()), None, "{bad}");
             }
+        }
+    }
+
+    #[test]
+    fn databases_write_times_in_ways_of_their_own() {
+        for (text, expected) in [
+            ("2024-01-31-10.02.03.000004", "2024-01-31 10:02:03.000004"),
+            ("2024-01-31-10.02.03", "2024-01-31 10:02:03"),
+            ("31-JAN-24 10.02.03.000004 PM", "2024-01-31 22:02:03.000004"),
+            ("31-Jan-2024 10.02.03.5", "2024-01-31 10:02:03.5"),
+            ("31-JAN-24 10.02.03 AM", "2024-01-31 10:02:03"),
+            ("31JAN2024", "2024-01-31"),
+            ("1jan2024:10:02:03.25", "2024-01-01 10:02:03.25"),
+        ] {
+            let written = Written::parse(text.as_bytes()).unwrap();
+            let (Date::Numbers([Some(day), None, None]) | Date::Named(day)) = written.date else {
+                panic!("{text}: {written:?}")
+            };
+            let mut out = Vec::new();
+            written.write(day, &mut out);
+            assert_eq!(
+                (String::from_utf8(out).unwrap().as_str(), written.layout),
+                (expected, None),
+                "{text}"
+            );
         }
     }
 

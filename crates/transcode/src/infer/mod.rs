@@ -34,7 +34,7 @@ mod words;
 
 pub use among::Among;
 pub use column::ColumnState;
-pub(crate) use date::month;
+pub(crate) use date::{MONTH_BYTES, is_moment, month};
 pub(crate) use grouped::spelled_number;
 pub use misfit::{are_held_by_numeric, are_plain_numbers, doubtful, may_be_misread, misfit};
 pub use names::{fold, keep, snake};
