@@ -413,7 +413,7 @@ pub(super) fn names(
         while let Some(empty) = values.iter().rposition(String::is_empty).filter(|_| values.len() > width) {
             values.remove(empty);
         }
-        if values.len() + 1 == width && numbers_rows(lines, no, reader, window) {
+        if values.len() + 1 == width && numbers_rows(lines, (no..end, width), reader, window) {
             values.insert(0, String::new());
         } else if is_one && values.len() < width {
             nameless = nameless_field(lines, (no + 1..end, width - values.len()), width, reader, window);
@@ -530,10 +530,22 @@ pub(super) fn otherwise(
     cut_otherwise(lines, no, width, reader, window, |kinds| kinds.iter().all(|kind| *kind == Kind::Text))
 }
 
-/// The lines below begin with 1, 2, 3: a column that R writes without a name.
-fn numbers_rows(lines: &Lines, header: usize, reader: &mut Reader, window: &Window) -> bool {
+/// The lines below begin with 1, 2, 3: a column that R writes without a name. It may as well be one of numbers that has a name, in
+/// records that all end with a delimiter too many.
+fn numbers_rows(
+    lines: &Lines,
+    (from_header, width): (Range<usize>, usize),
+    reader: &mut Reader,
+    window: &Window,
+) -> bool {
+    let header = from_header.start;
     let below = header + 1..lines.len().min(header + 4);
+    let is_full = |no: usize| {
+        let kinds = lines.kinds(no);
+        kinds.len() == width && kinds.last() != Some(&Kind::Empty)
+    };
     !below.is_empty()
+        && (header + 1..from_header.end.min(lines.len())).any(is_full)
         && below.enumerate().all(|(at, no)| {
             lines.values(no, reader, window).first().is_some_and(|value| *value == (at + 1).to_string())
         })

@@ -55,6 +55,9 @@ fn a_header_one_name_short_is_told() {
     assert!(!is_told(&found) && !found.lacks_names);
     let found = text("\"mpg\",\"cyl\"\n\"1\",21,6\n\"2\",22.8,4\n\"3\",18.1,6\n");
     assert!(!is_told(&found) && found.names == ["", "mpg", "cyl"]);
+    // Numbers have a name of their own where all records end with a delimiter too many.
+    let found = text("no;tree\n1;ash;\n2;lime;\n3;oak;\n");
+    assert!(!is_told(&found) && found.names == ["no", "tree", ""], "{:?}", found.names);
 }
 
 #[test]
