@@ -590,10 +590,10 @@ fn lines(count: usize) -> String {
 
 /// The first line that spreadsheets write and read: `sep=;`.
 fn declared_delimiter(head: &[u8]) -> Option<String> {
-    let line = head.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
-    let declared = std::str::from_utf8(line.trim_ascii_end()).ok()?;
-    let declared = declared.strip_prefix("sep=").or_else(|| declared.strip_prefix("SEP="))?;
-    (declared.chars().count() == 1 && !matches!(declared, "\"" | "'")).then(|| declared.to_owned())
+    let line = std::str::from_utf8(head.split(|byte| matches!(byte, b'\n' | b'\r')).next()?).ok()?;
+    let declared = line.strip_prefix("sep=").or_else(|| line.strip_prefix("SEP="))?;
+    let delimiter = declared.chars().next().filter(|delimiter| !matches!(delimiter, '"' | '\''))?;
+    declared[delimiter.len_utf8()..].trim_ascii().is_empty().then(|| delimiter.to_string())
 }
 
 #[cfg(test)]

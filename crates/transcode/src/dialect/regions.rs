@@ -137,7 +137,9 @@ pub(super) fn find(
         regions.record_like = below_record(&cut.tail, found..cut.tail.len(), width);
         regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
-    regions.record_like += record_like(&cut.head, 0..regions.start, width);
+    // `sep=;` has a delimiter, and says which one.
+    let declared = usize::from(super::declared_delimiter(&windows.head.text).is_some());
+    regions.record_like += record_like(&cut.head, declared.min(regions.start)..regions.start, width);
     regions
 }
 

@@ -446,8 +446,12 @@ fn given_options_fix_their_part() {
     assert_eq!(find(&Sample::of_whole(b"1,2\n3,4\n"), &given).unwrap().names, ["1", "2"]);
     let given = Given { delimiter: Some("\"".to_owned()), ..Given::default() };
     assert!(find(&Sample::of_whole(b"1,2\n"), &given).is_err());
-    let declared = "sep=;\nid;v\n1;a,b\n2;c,d\n";
-    assert_eq!((text(declared).dialect.delimiter.as_str(), text(declared).preamble_records), (";", 1));
+    for delimiter in [";", "\t"] {
+        let found = text(&"sep=;\r\nid;v\r\n1;a,b\r\n2;c,d\r\n".replace(';', delimiter));
+        // A line that names the delimiter is no record.
+        let expected = (delimiter, 1, 0);
+        assert_eq!((found.dialect.delimiter.as_str(), found.preamble_records, found.record_like), expected);
+    }
 }
 
 #[test]
