@@ -245,6 +245,7 @@ async fn plan_all(
         return Ok(planned);
     }
     let placed = place(heads, (&job, progress), (sources, &order), &mut plan).await?;
+    settled.closed.take().map_or(Ok(()), Err)?;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
     let dated = Box::pin(around_rows(
         context,
@@ -254,8 +255,7 @@ async fn plan_all(
     ))
     .await?;
     unused_options::warn(context, &session, &mut plan, &placed).await?;
-    plan.warnings.extend(sources::cut_off(&plan.files));
-    plan.warnings.extend(came.into_iter().chain(read_otherwise));
+    plan.warnings.extend(sources::cut_off(&plan.files).into_iter().chain(came).chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan.files, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);
@@ -371,7 +371,10 @@ async fn connect(
     let mut session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     progress.steps.store(1, Relaxed);
     progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let settling = Box::pin(who_it_is((connection, &session), job, sources));
+    let settling = Box::pin(async {
+        let told = who_it_is((connection, &session), job, sources).await;
+        lacking_rights::put_off_closed(told, job, &versions(sources))
+    });
     let asking =
         async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
     let (recode, (identity, mut settled, mut choice), ()) = connection.attend(&session, asking).await?;

@@ -87,7 +87,17 @@ pub(super) async fn go_on(
     let (chunk_bytes, began) = (Some(chunk_bytes), Some(Began { at: row.started_at, once_more }));
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
     let name = row.job_id;
-    Ok(Some(Settled { name, chunk_bytes, taper, history, began, earlier, value_settings, own: None }))
+    Ok(Some(Settled {
+        name,
+        chunk_bytes,
+        taper,
+        history,
+        began,
+        earlier,
+        value_settings,
+        own: None,
+        closed: None,
+    }))
 }
 
 /// Chunks that are stored decide how the others are cut.

@@ -40,6 +40,8 @@ pub(super) struct Settled {
     pub(super) value_settings: ValueSettings,
     /// The job's files among those found, where others came since it began.
     pub(super) own: Option<Vec<bool>>,
+    /// The ledger is closed to the role, and says nothing of the job.
+    pub(super) closed: Option<Error>,
 }
 
 /// How a job that goes on has begun.
@@ -193,6 +195,11 @@ impl Identity {
         let is_nameless = |version: &Version| version.rereadable && version.version.is_none();
         let may_be_new = job.id.is_none() && versions.iter().any(is_nameless);
         Identity { work_key: written, identity, as_written, by_length, named: job.id.clone(), may_be_new }
+    }
+
+    /// A job of which the ledger may not be asked.
+    pub(super) fn untold(&self, job: &Job, error: Error) -> Settled {
+        Settled { closed: Some(error), ..fresh(self.name(), job) }
     }
 
     /// What the ledger says about the job of these files. By all that were `found` it is told what has changed.
@@ -459,6 +466,7 @@ fn fresh(name: String, job: &Job) -> Settled {
         earlier: None,
         value_settings: ValueSettings::new(),
         own: None,
+        closed: None,
     }
 }
 

@@ -1,11 +1,13 @@
 //! Rights that the role lacks, on all tables of the plan and on the ledger, told in one error: who has to ask an administrator for them
 //! asks once. What else stands in the way is told behind them, not in their place.
 
+use super::identity::{Identity, Settled, Version};
 use super::ledger_of;
+use super::loaded::Choice;
 use crate::Context;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::TablePlan;
-use howdah_model::{Error, Job, Result, sqlstate};
+use howdah_model::{Error, ErrorKind, Job, Result, sqlstate};
 use howdah_target::session::{Session, rights};
 
 /// Refuses where the role may not have the rows come in.
@@ -36,6 +38,23 @@ pub(super) async fn expect_none(
         }
     }
     lacking.into_iter().reduce(|all, next| joined(&all, &next)).map_or(Ok(()), Err)
+}
+
+/// Who the job is. Where the ledger is closed to the role, that is put off until the rights on the tables are asked for: it is a new job
+/// till then, of which nothing is carried out.
+pub(super) fn put_off_closed(
+    told: Result<(Identity, Settled, Choice)>,
+    job: &Job,
+    versions: &[Version],
+) -> Result<(Identity, Settled, Choice)> {
+    match told {
+        Err(error) if is_of_rights(&error) && error.kind() == ErrorKind::Ledger && job.resumes.is_none() => {
+            let identity = Identity::new(job, versions);
+            let settled = identity.untold(job, error);
+            Ok((identity, settled, Choice::new(job, vec![None; versions.len()])))
+        }
+        told => told,
+    }
 }
 
 async fn of_table(session: &Session, job: &Job, plan: &TablePlan) -> Result<()> {
