@@ -100,8 +100,9 @@ def check(
         nul: NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each
             is replaced by U+FFFD.
         max_errors: More bad records than this, or than a share such as "0.5%", stop the check; None for any number.
-        reject_file: Bad records are written to this file, in the format of the sources; an older one is replaced, or
-            removed where there are none.
+        reject_file: Bad records are written to this file, in the format of the sources; one that stands there when the
+            check begins is replaced, or removed where there are none; what another command writes there meanwhile
+            stays, with a warning.
         mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into
             a new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds
             the others, `"insert-new"` only adds.

@@ -135,8 +135,9 @@ def load(
             is replaced by U+FFFD.
         max_errors: With on_error="skip": more refused records than this, or than a share such as "0.5%", stop the load.
         reject_file: With on_error="skip": what was refused is written to this file when the load ends, in the format of
-            the files loaded; an older one is replaced, or removed where nothing was refused. A load that is stopped
-            leaves it as it was: `howdah.status` writes it.
+            the files loaded; one that stands there when the load begins is replaced, or removed where nothing was
+            refused; what another command writes there meanwhile stays, with a warning. A load that is stopped leaves it
+            as it was: `howdah.status` writes it.
         rejects: The job whose rejected records the sources hold, as `reject_file` has written them, mended by now: they
             are loaded into the table that they were meant for, in the format they have.
         triggers: Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being

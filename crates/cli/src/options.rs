@@ -526,7 +526,7 @@ pub struct StatusOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,
-    /// Write the records that the job has rejected, and nobody has loaded since, to this file
+    /// Write the records that the job has rejected, and nobody has loaded since, to this file; one that stands there is replaced
     #[arg(long, value_name = "FILE", requires = "job")]
     pub reject_file: Option<PathBuf>,
     /// Print JSON

@@ -4,9 +4,10 @@ use crate::settings::Settings;
 use crate::units::show_count;
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{Error, ErrorKind, Event, Job, LedgerChoice, Result, SourceSpec};
-use howdah_engine::rejected;
+use howdah_engine::rejected::{self, RejectFile};
 use howdah_engine::{Connection, Context, Planned, again, history};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 const WRITTEN_LATER: &str = "`howdah status JOB --reject-file FILE` writes rejected records elsewhere";
 
@@ -17,6 +18,10 @@ pub struct Rejected {
     schema: String,
     /// Where this load's are written.
     file: Option<PathBuf>,
+    /// An earlier run was told so.
+    is_noted: bool,
+    /// The same, with what stood there before the load.
+    place: OnceLock<RejectFile>,
     /// What is said where they are not written to the file that the job was begun with.
     unwritable: Option<String>,
 }
@@ -37,7 +42,7 @@ impl Rejected {
                 rejected::reload(connection, &schema, &row, job).await?
             }
         };
-        Ok((job, Rejected { schema, file, unwritable: None }))
+        Ok((job, Rejected { schema, file, ..Rejected::default() }))
     }
 
     /// For a job of the ledger that is gone on with: they go where they were to go when it was begun.
@@ -47,11 +52,11 @@ impl Rejected {
         };
         let (schema, path) = (schema.clone(), PathBuf::from(file));
         match check_place(&path, &job.sources) {
-            Ok(()) => Rejected { schema, file: Some(path), unwritable: None },
+            Ok(()) => Rejected { schema, file: Some(path), is_noted: true, ..Rejected::default() },
             Err(error) => {
                 let id = job.resumes.as_deref().unwrap_or_default();
                 let error = again::in_full(error.with_hint(WRITTEN_LATER), connection, id, &schema);
-                Rejected { schema, file: None, unwritable: Some(as_warning(&error)) }
+                Rejected { schema, unwritable: Some(as_warning(&error)), ..Rejected::default() }
             }
         }
     }
@@ -59,7 +64,11 @@ impl Rejected {
     /// The plan of a load with this, which a failed load may have to write at once.
     pub fn planned(&self, mut planned: Planned) -> Planned {
         planned.plan.warnings.extend(self.unwritable.clone());
-        planned.reject_file.clone_from(&self.file);
+        let place = |path: &PathBuf| match self.is_noted {
+            true => RejectFile::noted(path),
+            false => RejectFile::named(&planned.plan, path),
+        };
+        planned.reject_file = self.file.as_ref().map(|path| self.place.get_or_init(|| place(path)).clone());
         planned
     }
 
@@ -83,24 +92,26 @@ impl Rejected {
         if summary.files.is_empty() {
             return Ok(Vec::new());
         }
-        match self.file.as_deref().filter(|_| summary.rows_rejected > 0 || outcome.error.is_none()) {
-            Some(path) => {
-                let writing = async {
-                    let row = history::job(connection, &self.schema, &summary.job).await?;
-                    rejected::replace_files(connection, &self.schema, &row, path).await
-                };
-                // Nothing is to be written then, and all is done that was asked for.
-                if summary.rows_rejected == 0 {
-                    return writing.await;
-                }
-                let written = context.stop.guard(writing).await;
-                written.map_err(|error| match error.kind() {
-                    ErrorKind::Interrupted => self.unwritten(connection, &summary.job, path),
-                    _ => error,
-                })
+        let writes = summary.rows_rejected > 0 || outcome.error.is_none();
+        let Some(place) = self.place.get().filter(|_| writes) else { return Ok(Vec::new()) };
+        let writing = async {
+            let row = history::job(connection, &self.schema, &summary.job).await?;
+            let replaced = rejected::replace_files(connection, &self.schema, &row, place).await?;
+            Ok::<_, Error>((replaced.warnings(connection, &self.schema, &row), replaced.written))
+        };
+        // Nothing is to be written then, and all is done that was asked for.
+        let done = if summary.rows_rejected == 0 { writing.await } else { context.stop.guard(writing).await };
+        let (warnings, written) = done.map_err(|error| match error.kind() {
+            ErrorKind::Interrupted if summary.rows_rejected > 0 => {
+                self.unwritten(connection, &summary.job, place.path())
             }
-            None => Ok(Vec::new()),
+            _ => error,
+        })?;
+        for message in &warnings {
+            context.listener.on_event(&Event::Warning { message: message.clone() });
         }
+        outcome.summary.warnings.extend(warnings);
+        Ok(written)
     }
 
     /// Warns that what stands in the place of the file is of an earlier run, maybe of the same job, and says how: this one has failed and

@@ -20,6 +20,7 @@ use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Run};
 use crate::plan::{Planned, ledger_of};
+use crate::rejected::RejectFile;
 use crate::{Context, arrival, finish, history, rejected, rejects, retry};
 use findings::Findings;
 use howdah_model::summary::Status;
@@ -58,6 +59,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
         .with_hint("leave out --ledger none"));
     };
     reject_file.map_or(Ok(()), |path| rejected::expect_no_source(&plan, path))?;
+    let reject_file = reject_file.map(|path| RejectFile::named(&plan, path));
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
     let begin = || Box::pin(begin(context, (&ledger, reject_file.is_some()), &plan, &noted));
@@ -90,7 +92,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
         }
         Err(refused) => Err(refused),
     };
-    Ok(Box::pin(account(&run, (&ledger, reject_file), session, looked)).await)
+    Ok(Box::pin(account(&run, (&ledger, reject_file.as_ref()), session, looked)).await)
 }
 
 /// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it.
@@ -139,7 +141,7 @@ async fn read_and_ask(
 /// Makes up the account, then takes away all that was made for it.
 async fn account(
     run: &Run,
-    (ledger, reject_file): (&Ledger, Option<&Path>),
+    (ledger, reject_file): (&Ledger, Option<&RejectFile>),
     session: Session,
     looked: Result<Findings>,
 ) -> Checked {
@@ -161,8 +163,8 @@ async fn account(
         },
     };
     let mut written = Vec::new();
-    if let Some(path) = reject_file.filter(|_| status != Status::Interrupted) {
-        match run.context.stop.guard(write_rejects(run, ledger, path)).await {
+    if let Some(file) = reject_file.filter(|_| status != Status::Interrupted) {
+        match run.context.stop.guard(write_rejects(run, ledger, file)).await {
             Ok(files) => written = files,
             Err(failed) => error = error.or(Some(failed)),
         }
@@ -197,10 +199,16 @@ fn within(status: Status) -> Duration {
     }
 }
 
-pub(crate) async fn write_rejects(run: &Run, ledger: &Ledger, path: &Path) -> Result<Vec<(PathBuf, u64)>> {
+pub(crate) async fn write_rejects(
+    run: &Run,
+    ledger: &Ledger,
+    file: &RejectFile,
+) -> Result<Vec<(PathBuf, u64)>> {
     let (connection, schema) = (&run.context.connection, ledger.schema());
     let row = history::job(connection, schema, &run.plan.job_id).await?;
-    rejected::replace_files(connection, schema, &row, path).await
+    let replaced = rejected::replace_files(connection, schema, &row, file).await?;
+    replaced.warnings(connection, schema, &row).into_iter().for_each(|message| run.warn(message));
+    Ok(replaced.written)
 }
 
 fn late() -> Error {

@@ -10,6 +10,7 @@ use crate::locate::line::{add_lines, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
+use crate::rejected::RejectFile;
 use crate::settle::{When, expect_whole, is_due_when_empty, make_whole, settle, settle_done};
 use crate::widen::from_present;
 use crate::{
@@ -28,7 +29,7 @@ use howdah_target::ledger::{JobStatus, Ledger, StoredInPart};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -92,7 +93,7 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
         History::Fresh | History::Begun(_) => {}
     }
     let Planned { mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
-    let reject_file = reject_file.as_deref();
+    let reject_file = reject_file.as_ref();
     if plan.job.arrival.check {
         return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
     }
@@ -174,7 +175,7 @@ fn fills_two_chunks(plan: &Plan) -> bool {
 }
 
 /// Rejected records are read again, when all is loaded.
-fn reads_rejects(job: &Job, reject_file: Option<&Path>) -> bool {
+fn reads_rejects(job: &Job, reject_file: Option<&RejectFile>) -> bool {
     job.bad_records.on_error == OnError::Skip && (reject_file.is_some() || job.verify == Verify::Checksum)
 }
 
@@ -345,7 +346,7 @@ async fn account(
     run: &Arc<Run>,
     (mut session, mut guard): (Session, Guard),
     ended: Result<()>,
-    reject_file: Option<&Path>,
+    reject_file: Option<&RejectFile>,
 ) -> Outcome {
     let loaded = ended.is_ok();
     let ended = match ended {
@@ -419,11 +420,11 @@ fn warn_of_waiting(run: &Run) {
 
 /// After a failure that the same files and tables would meet again, nothing waits in staging tables any more. What was rejected of
 /// the files goes with it, so that it is written before, if it is wanted; where the user stops that, all stays.
-async fn forget_staging(run: &Run, reject_file: Option<&Path>) -> Vec<(PathBuf, u64)> {
+async fn forget_staging(run: &Run, reject_file: Option<&RejectFile>) -> Vec<(PathBuf, u64)> {
     let Some(ledger) = &run.ledger else { return Vec::new() };
     let mut written = Vec::new();
-    if let Some(path) = reject_file {
-        match run.context.stop.guard(Box::pin(write_rejects(run, ledger, path))).await {
+    if let Some(file) = reject_file {
+        match run.context.stop.guard(Box::pin(write_rejects(run, ledger, file))).await {
             Ok(files) => written = files,
             Err(error) if error.kind() == ErrorKind::Interrupted => {
                 warn_of_waiting(run);

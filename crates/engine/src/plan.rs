@@ -53,7 +53,7 @@ pub(crate) use triggers::way as way_of_triggers;
 use crate::begin;
 use crate::budget::{Extent, Layout};
 use crate::feed::{self, Opened};
-use crate::rejected;
+use crate::rejected::{self, RejectFile};
 use crate::retry::{self, Patience, patiently};
 use crate::settle;
 use crate::widen::Open;
@@ -74,7 +74,6 @@ pub(crate) use loaded::{KnownState, comes_once_more, expect_unknown, holds_rows,
 use sources::Source;
 use std::convert::Infallible;
 use std::future::pending;
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -100,7 +99,7 @@ pub struct Planned {
     /// The files, opened; the head of a pipe is kept here, since it cannot be read twice.
     pub opened: Vec<Opened>,
     /// Where records that the load rejects are written before a failure makes it forget them.
-    pub reject_file: Option<PathBuf>,
+    pub reject_file: Option<RejectFile>,
 }
 
 /// What the ledger says about a job.

@@ -5,6 +5,7 @@
 //! place.
 
 mod layout;
+mod place;
 mod reload;
 mod waiting;
 mod writer;
@@ -22,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use writer::Writer;
 
+pub use place::RejectFile;
 pub use reload::reload;
 pub(crate) use waiting::expect_waiting;
 pub(crate) use writer::expect_no_source;
@@ -46,8 +48,11 @@ pub async fn write_files(
     row: &JobRow,
     path: &Path,
 ) -> Result<Vec<(PathBuf, u64)>> {
-    let written = write(connection, schema, row, path).await;
-    written.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
+    let (ledger, session) = (Ledger::new(schema), connection.open().await?);
+    let written = write(connection, (&ledger, &session), row, (path, &BTreeSet::new())).await;
+    written
+        .map(|replaced| replaced.written)
+        .map_err(|error| again::in_full(error, connection, &row.job_id, schema))
 }
 
 /// So many rejected records of a job are kept, and nobody has loaded them since; `None` where this role may not see that.
@@ -70,33 +75,76 @@ pub async fn kept(connection: &Connection, schema: &str, row: &JobRow) -> Result
     }
 }
 
+/// What has become of the files of rejected records when a run has ended.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    /// So many records are in these.
+    pub written: Vec<(PathBuf, u64)>,
+    /// These are not the run's own to replace, and stand in the way of records.
+    kept: Vec<PathBuf>,
+    /// The same of one that would have been removed.
+    older: Option<PathBuf>,
+}
+
+impl Replaced {
+    /// What the user is to be warned of.
+    pub fn warnings(&self, connection: &Connection, schema: &str, row: &JobRow) -> Vec<String> {
+        let left = |path: &PathBuf| {
+            format!(
+                "{} is left as it is: another command has written it, or it is mended by now",
+                path.display()
+            )
+        };
+        let elsewhere = match row.plan.job.arrival.check {
+            true => "a check with another --reject-file writes the bad records".to_owned(),
+            false => {
+                let file = " --reject-file rejected.csv";
+                let write = again::command_with(connection, "status", (&row.job_id, schema), file);
+                format!(
+                    "the rejected records of this job are in the ledger, and written elsewhere by `{write}`"
+                )
+            }
+        };
+        let kept = self.kept.iter().map(|path| format!("{}; {elsewhere}", left(path)));
+        kept.chain(self.older.iter().map(|path| format!("{}; nothing is rejected here", left(path))))
+            .collect()
+    }
+}
+
+/// `others` are left as they are.
 async fn write(
     connection: &Connection,
-    schema: &str,
+    (ledger, session): (&Ledger, &Session),
     row: &JobRow,
-    path: &Path,
-) -> Result<Vec<(PathBuf, u64)>> {
-    let (ledger, session) = (Ledger::new(schema), connection.open().await?);
-    let files = connection.attend(&session, ledger.rejected_files(&session, &row.job_id)).await?;
+    (path, others): (&Path, &BTreeSet<PathBuf>),
+) -> Result<Replaced> {
+    let files = connection.attend(session, ledger.rejected_files(session, &row.job_id)).await?;
     let layouts = Layouts::new(&row.plan);
     let of_file = |(no, as_in_file): &(u32, bool)| Some((layouts.of_file(*no)?, *as_in_file));
     let mut groups: Vec<Group> = files.iter().filter_map(of_file).collect();
     groups.sort_unstable();
     groups.dedup();
     let mut written: BTreeMap<Group, Writer> = BTreeMap::new();
+    let mut kept = Vec::new();
     for group in &groups {
         let head = layouts.all[group.0].head(group.1);
         let path = path_of(&layouts, path, &groups, *group);
         expect_no_source(&row.plan, &path)?;
+        if others.contains(&path) {
+            kept.push(path);
+            continue;
+        }
         written.insert(*group, Writer::new(head, path)?);
     }
-    if !groups.is_empty() {
-        write_records(&ledger, &session, (row, &layouts), &mut written).await?;
+    if !written.is_empty() {
+        write_records(ledger, session, (row, &layouts), &mut written).await?;
     }
-    written.into_values().map(Writer::finish).collect()
+    let written = written.into_values().map(Writer::finish).collect::<Result<_>>()?;
+    Ok(Replaced { written, kept, older: None })
 }
 
-/// The same for a run that has ended: what an earlier one has written to these names is not this one's, and goes.
+/// The same for a run that has ended: what an earlier one has written to these names is not this one's, and goes. What may be of
+/// another command stays.
 ///
 /// # Errors
 /// As for [`write_files`]; `Local` if an older file cannot be removed.
@@ -104,19 +152,33 @@ pub async fn replace_files(
     connection: &Connection,
     schema: &str,
     row: &JobRow,
-    path: &Path,
-) -> Result<Vec<(PathBuf, u64)>> {
-    let written = write_files(connection, schema, row, path).await?;
+    file: &RejectFile,
+) -> Result<Replaced> {
+    let replaced = replace(connection, &Ledger::new(schema), row, file).await;
+    replaced.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
+}
+
+async fn replace(
+    connection: &Connection,
+    ledger: &Ledger,
+    row: &JobRow,
+    file: &RejectFile,
+) -> Result<Replaced> {
+    let session = connection.open().await?;
+    let others = file.others((ledger, &session), (&row.job_id, &row.plan)).await?;
+    let mut replaced = write(connection, (ledger, &session), row, (file.path(), &others)).await?;
     if row.plan.job.rejects_of.is_some() {
         // Beside the file that it has read may stand others of the same job, not loaded yet.
-        return Ok(written);
+        return Ok(replaced);
     }
-    let older = names(&row.plan, path);
-    let older = older.iter().filter(|name| written.iter().all(|(other, _)| other != *name));
-    for name in older {
+    let is_written = |name: &PathBuf| replaced.written.iter().any(|(other, _)| other == name);
+    for name in
+        names(&row.plan, file.path()).iter().filter(|name| !is_written(name) && !others.contains(*name))
+    {
         writer::remove_older(&row.plan, name)?;
     }
-    Ok(written)
+    replaced.older = others.into_iter().find(|name| name == file.path() && !replaced.kept.contains(name));
+    Ok(replaced)
 }
 
 /// All names that files of rejected records of this job can have.

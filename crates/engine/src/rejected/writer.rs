@@ -72,7 +72,7 @@ impl Drop for Writer {
 }
 
 /// Nothing can be moved into the place of a pipe or a device, or of what a descriptor of this process leads to.
-fn is_ordinary(path: &Path) -> bool {
+pub(super) fn is_ordinary(path: &Path) -> bool {
     !path.starts_with("/dev") && path.metadata().map_or(true, |found| found.is_file())
 }
 

@@ -237,9 +237,30 @@ impl Ledger {
         session: &Session,
         job_id: &str,
     ) -> Result<Pin<Box<dyn Stream<Item = Result<RejectRow>> + Send>>> {
+        self.rejects_where(session, job_id, " AND loaded_by IS NULL").await
+    }
+
+    /// The same with those that were loaded since.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn all_rejects(
+        &self,
+        session: &Session,
+        job_id: &str,
+    ) -> Result<Pin<Box<dyn Stream<Item = Result<RejectRow>> + Send>>> {
+        self.rejects_where(session, job_id, "").await
+    }
+
+    async fn rejects_where(
+        &self,
+        session: &Session,
+        job_id: &str,
+        which: &str,
+    ) -> Result<Pin<Box<dyn Stream<Item = Result<RejectRow>> + Send>>> {
         let sql = format!(
             "SELECT number, file_no, record, start_byte, bytes, as_in_file, column_name, sqlstate, message \
-             FROM {}.reject WHERE job_id = $1 AND loaded_by IS NULL \
+             FROM {}.reject WHERE job_id = $1{which} \
              ORDER BY file_no, chunk_no, record, number",
             self.quoted
         );

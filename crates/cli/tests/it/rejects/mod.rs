@@ -12,6 +12,7 @@ mod reload;
 mod sqlstates;
 mod stopped;
 mod tried;
+mod whose;
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
