@@ -96,6 +96,7 @@ async fn has_lost(run: &Run, error: &Error) -> bool {
 }
 
 fn warn_of_loss(run: &Run) {
+    run.tally.begin_round();
     run.warn(
         "the server has lost commits that it had acknowledged, as in a failover to a standby that was behind: what is missing is \
          done again",

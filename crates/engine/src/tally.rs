@@ -1,9 +1,11 @@
 //! Counts what happens, thread-safe and cheap, and turns the counts into a [`Summary`].
 
+mod first_rejects;
 pub(crate) mod pauses;
 
 use crate::jobs::{Seen, Trace};
 use crate::limit;
+use first_rejects::FirstRejects;
 use howdah_model::summary::Status;
 use howdah_model::{
     Changes, FilePlan, FileSummary, LeftOut, Mend, Omitted, Plan, ReadValues, Reject, Relation, SessionsStep,
@@ -31,21 +33,6 @@ const STAGES: [Stage; 10] = [
     Stage::Verify,
 ];
 
-/// Of more rejected records of a file than this, the ledger tells.
-const FIRST_REJECTS_MAX: usize = 20;
-
-fn told(location: &str, reject: &Reject) -> LeftOut {
-    LeftOut {
-        file: location.to_owned(),
-        record: reject.record,
-        line: None,
-        byte: reject.byte,
-        column: reject.error.place().column.clone(),
-        sqlstate: reject.error.sqlstate().map(str::to_owned),
-        reason: reject.error.message().to_owned(),
-    }
-}
-
 /// One file's counters.
 #[derive(Debug, Default)]
 pub(crate) struct FileTally {
@@ -70,7 +57,7 @@ pub(crate) struct FileTally {
     /// Of these, refused in another run.
     rejected_before: AtomicU64,
     /// The first of them in this run.
-    first_rejects: Mutex<Vec<LeftOut>>,
+    first_rejects: FirstRejects,
     /// All its chunks have been found.
     pub read_done: AtomicBool,
     /// Chunks found and not yet stored.
@@ -96,6 +83,7 @@ impl FileTally {
         self.rows_stored.store(0, Relaxed);
         self.read_done.store(false, Relaxed);
         self.open_chunks.store(0, Relaxed);
+        self.first_rejects.begin_round();
     }
 
     /// A chunk was found that is to be stored.
@@ -369,9 +357,12 @@ impl Tally {
     pub(crate) fn rejected(&self, location: &str, file_no: u32, rejects: &[Reject]) {
         let file = self.file(file_no);
         file.rejected.fetch_add(rejects.len() as u64, Relaxed);
-        let mut first = file.first_rejects.lock();
-        let room = FIRST_REJECTS_MAX.saturating_sub(first.len());
-        first.extend(rejects.iter().take(room).map(|reject| told(location, reject)));
+        file.first_rejects.add(location, rejects);
+    }
+
+    /// What the server has lost comes once more.
+    pub(crate) fn begin_round(&self) {
+        self.files.iter().for_each(|file| file.first_rejects.begin_round());
     }
 
     /// Records refused, those of other runs of the job included.
@@ -538,9 +529,7 @@ impl Tally {
                 sqlstate: None,
                 reason: out.reason,
             });
-            let mut rejects = tally.first_rejects.lock().clone();
-            rejects.sort_by_key(|reject| reject.record.unwrap_or(u64::MAX));
-            mended.chain(rejects)
+            mended.chain(tally.first_rejects.in_order())
         };
         plan.files.iter().zip(&self.files).flat_map(of_file).collect()
     }

@@ -39,7 +39,7 @@ pub struct FileSummary {
 }
 
 /// A record that is not in the table.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The file.
     pub file: String,

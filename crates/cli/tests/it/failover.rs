@@ -180,6 +180,42 @@ fn what_is_lost_while_indexes_are_built_is_loaded_again() {
     scene.assert_done("loaded again");
 }
 
+/// So is a record that is refused, and listed once.
+#[test]
+fn what_is_refused_again_after_a_loss_is_listed_once() {
+    let good = csv(89, 1, ROWS);
+    let header = good.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let plain = [&good[..header], b"x,1,1.5,-\n", &good[header..]].concat();
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&good]);
+    scene.database.sql("CREATE INDEX ON t (id)");
+    shut_gate_behind(&scene.database, 1);
+    let load = scene.load().args(["--indexes", "rebuild", "--chunk-size", "64kB", "--lock-timeout", "200ms"]);
+    let mut running = load.args(["--on-error", "skip", "--json"]).arg(&source).spawn();
+    wait_for_words(&mut running, "dropped from");
+    let holder = scene.database.connect();
+    holder.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
+    open_gate(&scene.database);
+    holder.sql(
+        "DO $$ BEGIN FOR i IN 1..3000 LOOP \
+             EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
+         END LOOP; END $$; \
+         DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); \
+         DELETE FROM howdah.reject; DELETE FROM howdah.chunk_part WHERE chunk_no = 0; \
+         DELETE FROM howdah.chunk WHERE chunk_no = 0; COMMIT",
+    );
+    let done = running.wait(PATIENCE).expect_code(3);
+    let told: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert!(told["warnings"].to_string().contains(LOST), "{told}\n{}", done.stderr);
+    assert_eq!(
+        (&told["rows_rejected"], told["left_out"].as_array().unwrap().len()),
+        (&1.into(), 1),
+        "{told}"
+    );
+    scene.assert_exact("loaded again");
+}
+
 /// The last commit before the end of the job waits until the standby is cut off, and the end of the job until that standby is the
 /// primary, which knows nothing of that commit.
 fn lose_the_last_commit(pair: &Pair, load: &HowdahCommand, (table, event): (&str, &str)) -> String {
