@@ -103,6 +103,7 @@ async fn in_turn(
     }
     let in_part = in_part::find(session, ledger, (plan, &own)).await?;
     expect_ended((connection, ledger), plan, in_part.as_ref())?;
+    in_part::forget_emptied(session, ledger, plan).await?;
     let forgotten = begin_job(session, ledger, plan, tried).await?;
     tried.holder_pid.store(session.backend().pid, Relaxed);
     if asks {

@@ -2,11 +2,13 @@
 //! which would store these rows once more.
 
 use crate::begin::{comes_on_top, in_turn_ms};
+use crate::load::file_nos;
 use crate::plan::is_filled;
 use crate::{Connection, again};
-use howdah_model::{Error, ErrorKind, Plan, Result, Table};
-use howdah_target::ledger::{JobRow, Ledger, Origin, Own, StoredInPart};
-use howdah_target::session::Session;
+use howdah_model::{Error, ErrorKind, Job, Plan, Relation, Result, Table, TablePlan};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin, Own, StoredInPart};
+use howdah_target::session::{Session, catalog};
+use howdah_target::sql::quote_relation;
 use std::collections::BTreeSet;
 
 /// Rows of another job that those of this one would come on top of, but for files that are its `own`. What nobody is at work for comes
@@ -56,6 +58,67 @@ async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &Stor
     }
     let jobs = BTreeSet::from([stored.job_id.clone()]);
     Ok(!ledger.standing(session, &table.relation, &jobs).await?.is_empty())
+}
+
+/// Rows that the job has stored of an earlier version of the files are in its tables, or may come in yet. What waits in staging tables
+/// comes in with a step, and there only by a run of that job.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(crate) async fn may_stand(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<bool> {
+    if ledger.is_worked_on(session, &row.job_id).await? {
+        return Ok(true);
+    }
+    for TablePlan { table, .. } in &row.plan.tables {
+        let stands = match row.plan.job.arrival.is_staged() {
+            // A ledger without steps is an older one.
+            true => {
+                let steps = ledger.steps_done(session, &row.job_id, &table.relation).await;
+                !steps.is_ok_and(|(_, rows)| rows == 0)
+            }
+            false => match catalog::find_table(session, &quote_relation(&table.relation)).await? {
+                Some(now) => is_filled(session, &now.relation, in_turn_ms(job)).await?,
+                None => false,
+            },
+        };
+        if stands {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Before the first row of a load: what earlier versions of its files have left in the ledger is forgotten where the table is empty.
+/// Put back, such a file would go on behind rows that are gone, once the table holds those of this load.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(crate) async fn forget_emptied(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    if plan.job.arrival.is_staged() || !comes_on_top(&plan.job) {
+        return Ok(());
+    }
+    for row in ledger.of_work(session, &plan.work_key, &plan.identity).await? {
+        let is_earlier = row.plan.identity != plan.identity && row.job_id != plan.job_id;
+        let has_rows = row.status != JobStatus::Done && row.chunks > 0;
+        // Who is at work for it looks after it.
+        if is_earlier && has_rows && ledger.take_job(session, &row.job_id).await? {
+            let forgotten = forget_emptied_of(session, ledger, (plan, &row)).await;
+            ledger.leave_job(session, &row.job_id).await?;
+            forgotten?;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_emptied_of(session: &Session, ledger: &Ledger, (plan, row): (&Plan, &JobRow)) -> Result<()> {
+    let relations: BTreeSet<&Relation> = row.plan.tables.iter().map(|table| &table.table.relation).collect();
+    for relation in relations {
+        let is_here = plan.tables.iter().any(|table| table.table.relation == *relation);
+        if is_here && !is_filled(session, relation, in_turn_ms(&plan.job)).await? {
+            ledger.forget_gone(session, &row.job_id, relation, &file_nos(&row.plan, relation)).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The job has stored its rows in another table of this name. Of a ledger that has come from another database no OID tells.

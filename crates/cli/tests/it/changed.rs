@@ -59,6 +59,77 @@ fn a_file_that_changed_between_runs_is_refused() {
     scene.assert_done("put back");
 }
 
+/// The sessions of a run that was killed are gone.
+fn wait_for_the_end(scene: &Scene) {
+    let locks = "SELECT (NOT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database \
+                 WHERE l.locktype = 'advisory' AND d.datname = current_database()))::int";
+    assert!(scene.database.wait_for(locks, 1, || true), "sessions stay at work");
+}
+
+/// They wait in a staging table, where the next load looks for none.
+#[test]
+fn a_file_that_changed_is_loaded_where_rows_of_the_earlier_one_wait() {
+    let later = csv(46, 1, 20_000);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(47, 1, 20_000));
+    for (major, options) in [(13, &["--atomic"][..]), (18, &["--mode", "merge", "--key", "id"])] {
+        let scene = Scene::new(Server::shared(major), &[&later]);
+        scene.database.sql("CREATE UNIQUE INDEX ON t (id)");
+        let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).args(options).arg(&source);
+        files.put("a.csv", &csv(47, 1, 20_000));
+        kill_after(&scene, &load, 3);
+        wait_for_the_end(&scene);
+        files.put("a.csv", &later);
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("{options:?}"));
+    }
+}
+
+/// Parts of the earlier file have come in.
+#[test]
+fn a_file_that_changed_is_refused_where_rows_of_the_earlier_one_have_come_in() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(48, 1, 20_000));
+    let scene = Scene::new(Server::shared(15), &[]);
+    scene.database.sql("CREATE UNIQUE INDEX ON t (id)");
+    let load = scene.load().args(["--chunk-size", "64kB", "--mode", "merge", "--key", "id"]).arg(&source);
+    kill_after(&scene, &load, 3);
+    wait_for_the_end(&scene);
+    scene.database.sql(
+        "INSERT INTO howdah.step (job_id, target, name, part_no, rows, inserted) \
+         SELECT job_id, 'public.t', 'part', 1, 1, 1 FROM howdah.job",
+    );
+    let text = csv(50, 1, 10_000);
+    files.put("a.csv", &text);
+    let why = format!("this file has {} bytes now, expected {}", text.len(), csv(48, 1, 20_000).len());
+    assert_refused(&load, source.to_str().unwrap(), &why);
+}
+
+/// The ledger knows no rows of the earlier file any more: put back, it is loaded as a whole.
+#[test]
+fn a_file_that_changed_is_loaded_where_somebody_has_emptied_the_table() {
+    let (plain, later) = (csv(44, 1, 20_000), csv(45, 1, 10_000));
+    for major in [13, 18] {
+        let files = Files::new();
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(Server::shared(major), &[&later]);
+        let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
+        kill_after(&scene, &load, 3);
+        wait_for_the_end(&scene);
+        let modified = source.metadata().unwrap().modified().unwrap();
+        files.put("a.csv", &later);
+        let why = format!("this file has {} bytes now, expected {}", later.len(), plain.len());
+        assert_refused(&load, source.to_str().unwrap(), &why);
+        scene.database.sql("TRUNCATE t");
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        files.put("a.csv", &plain);
+        File::options().write(true).open(&source).unwrap().set_modified(modified).unwrap();
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "30000");
+    }
+}
+
 #[test]
 fn an_object_that_changed_between_runs_is_refused() {
     let plain = csv(42, 1, 20_000);

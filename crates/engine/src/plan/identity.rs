@@ -7,7 +7,7 @@
 //! with its own.
 
 use super::{History, earlier, ledger_of};
-use crate::Connection;
+use crate::{Connection, in_part};
 use howdah_model::{
     Error, ErrorKind, FilePlan, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping,
     SourceSpec, Table, Taper, ValueSettings,
@@ -255,7 +255,7 @@ impl Identity {
             }
         }
         if !job.force {
-            self.refuse_changed_sources((&known, found), &name)?;
+            self.refuse_changed_sources((&ledger, session), job, (&known, found), &name).await?;
         }
         let Some(first) = first else {
             return Ok(fresh(name, job));
@@ -292,14 +292,22 @@ impl Identity {
         row.plan.identity == self.identity && row.work_key != self.work_key
     }
 
-    fn refuse_changed_sources(&self, (known, found): (&[JobRow], &[Version]), name: &str) -> Result<()> {
+    async fn refuse_changed_sources(
+        &self,
+        (ledger, session): (&Ledger, &Session),
+        job: &Job,
+        (known, found): (&[JobRow], &[Version]),
+        name: &str,
+    ) -> Result<()> {
         let changed = |row: &&JobRow| {
             row.job_id != name && row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
         };
-        match known.iter().find(changed) {
-            None => Ok(()),
-            Some(row) => Err(changed_sources(row, found)),
+        for row in known.iter().filter(changed) {
+            if in_part::may_stand(session, ledger, job, row).await? {
+                return Err(changed_sources(row, found));
+            }
         }
+        Ok(())
     }
 
     /// The job that is gone on with, where other files are found than it began with: the one that was named, or one that has

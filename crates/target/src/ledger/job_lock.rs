@@ -163,6 +163,20 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
+    /// Somebody holds the job, or a session is at work for it that nobody may wait for any more.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn is_worked_on(&self, session: &Session, job_id: &str) -> Result<bool> {
+        let key = |seed: i64| format!("pg_catalog.hashtextextended($1, {seed})");
+        let holders = holders_sql(&format!("{}, {}", key(KEY_SEED), key(MARK_SEED)));
+        let sql = format!("SELECT EXISTS (SELECT FROM {holders})");
+        let name = format!("{}/{job_id}", self.schema);
+        let rows = session.client().query_typed(&sql, &[(&name, Type::TEXT)]).await;
+        let rows = rows.map_err(|error| session_error(&error, "looking who is at work for the job"))?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
     /// The condition that sessions hold the job besides the own one and that of this process.
     pub(super) fn held_by_others_sql(&self, job_id: &str, holder_pid: Option<i32>) -> String {
         let name = quote_literal(&format!("{}/{job_id}", self.schema));
