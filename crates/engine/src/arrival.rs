@@ -2,7 +2,7 @@
 //!
 //! Which parts are in, the ledger knows: a run that goes on does the others.
 
-mod judge;
+pub(crate) mod judge;
 pub(crate) mod leave_out;
 mod parts;
 

@@ -6,7 +6,7 @@
 //! the staging tables in one transaction ([`take_away`]): a run that is killed before it has done nothing, and behind it the next run
 //! finds it done. Nothing is taken away any more when some part has come in.
 
-use super::judge::Judge;
+use super::judge::{REMEMBERED_MAX, judged};
 use super::{on_session, settle_duplicates, surroundings};
 use crate::finish::note_account;
 use crate::load::by_file;
@@ -21,20 +21,21 @@ use howdah_model::{
 use howdah_target::arrival::leave_out;
 use howdah_target::arrival::table::Into;
 use howdah_target::check::facts::Facts;
-use howdah_target::check::found::{self, Found};
+use howdah_target::check::found;
 use howdah_target::check::rows::Rows;
 use howdah_target::check::rules::{self, Rule};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
+use std::pin::pin;
 use std::time::Duration;
 
 mod records;
 
 use records::Records;
 
-/// So many are taken away at once, for they are kept in memory until then: some 40 MB. More are found by asking again.
-const AT_ONCE: usize = 1 << 19;
+/// So many are taken away at once, for they are kept in memory until then. More are found by asking again.
+const AT_ONCE: usize = REMEMBERED_MAX;
 
 /// Tables with their staging tables.
 type Staged<'a> = [(&'a TablePlan, &'a StagingPlan)];
@@ -272,22 +273,16 @@ impl Looking<'_> {
 }
 
 async fn collect(session: &Session, rules: Vec<Rule>) -> Result<Bad> {
-    let mut stream = found::stream(session, &rules).await?;
-    let (mut judge, mut records, mut of_one) = (Judge::default(), Vec::new(), Vec::<Found>::new());
-    while let Some(found) = stream.next().await {
-        let found = found?;
-        if of_one.first().is_some_and(|other| other.place != found.place) {
-            let place = of_one[0].place;
-            records.extend(judge.reason(&rules, &of_one).map(|reason| (place, reason)));
-            of_one.clear();
+    let (mut records, mut is_all) = (Vec::new(), true);
+    {
+        let mut judged = pin!(judged(found::stream(session, &rules).await?, &rules));
+        while let Some(reasons) = judged.next().await {
+            records.extend(reasons?.first().map(|found| (found.place, found.rule_no)));
             if records.len() >= AT_ONCE {
-                return Ok(Bad { rules, records, is_all: false });
+                is_all = false;
+                break;
             }
         }
-        of_one.push(found);
     }
-    if let Some(place) = of_one.first().map(|found| found.place) {
-        records.extend(judge.reason(&rules, &of_one).map(|reason| (place, reason)));
-    }
-    Ok(Bad { rules, records, is_all: true })
+    Ok(Bad { rules, records, is_all })
 }

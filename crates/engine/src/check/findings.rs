@@ -1,6 +1,7 @@
 //! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
 
 use super::kept;
+use crate::arrival::judge::judged;
 use crate::arrival::{rows_for, staged};
 use crate::attend::Asking;
 use crate::load::by_file;
@@ -16,6 +17,7 @@ use howdah_target::check::rules::{self, Rule, Rules, Unchecked};
 use howdah_target::ledger::{Ledger, RejectKind};
 use howdah_target::session::Session;
 use std::collections::HashMap;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 /// Places told of each kind of error.
@@ -98,7 +100,7 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
         found::analyze(session, &staging.relation).await?;
         all.extend(Rows::new(Facts::read(session, table).await?, table, staging, &run.plan.job.arrival));
     }
-    let Rules { rules, mut unchecked } = rules::rules(&all, &run.plan.job);
+    let Rules { rules, mut unchecked } = rules::rules_in_full(&all, &run.plan.job);
     found::begin(session).await?;
     expect_all(run, session).await?;
     let (rules, refused) = found::feasible(session, rules).await?;
@@ -164,10 +166,10 @@ async fn keep(run: &Run, ledger: &Ledger, session: &Session, findings: &Findings
 }
 
 async fn count(session: &Session, rules: Vec<Rule>, unchecked: Vec<Unchecked>) -> Result<Findings> {
-    let mut stream = found::stream(session, &rules).await?;
-    let mut findings = Findings::new(rules, unchecked);
-    while let Some(found) = stream.next().await {
-        findings.count(found?);
+    let mut findings = Findings::new(rules.clone(), unchecked);
+    let mut judged = pin!(judged(found::stream(session, &rules).await?, &rules));
+    while let Some(reasons) = judged.next().await {
+        reasons?.into_iter().for_each(|found| findings.count(found));
     }
     Ok(findings)
 }

@@ -2,6 +2,7 @@
 //! file of bad records like the others. Which they are comes in the order of the files.
 
 use super::reread::Files;
+use crate::arrival::judge::judged;
 use crate::pipeline::Run;
 use crate::spot::{Spot, Spots};
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use howdah_target::check::found;
 use howdah_target::check::rules::Rule;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
+use std::pin::pin;
 use std::time::Duration;
 
 /// Somebody has asked for these records: they are read however long that takes.
@@ -69,13 +71,11 @@ pub(super) async fn keep(run: &Run, ledger: &Ledger, asking: &Session, rules: &[
         rejects: Vec::new(),
     };
     let (spots, mut files) = (Spots::new(run), Files::new(run, WITHIN));
-    let (mut last, mut unread) = (None, 0);
-    let mut stream = found::stream(asking, rules).await?;
-    while let Some(found) = stream.next().await {
-        let found = found?;
-        if last.replace(found.place) == Some(found.place) {
-            continue;
-        }
+    let mut unread = 0;
+    let mut judged = pin!(judged(found::stream(asking, rules).await?, rules));
+    while let Some(reasons) = judged.next().await {
+        let reasons = reasons?;
+        let Some(found) = reasons.first() else { continue };
         let spot = spots.of(found.place);
         let read = match &spot {
             Some(spot) => files.record(spot).await,

@@ -244,7 +244,7 @@ pub async fn stream(
         .enumerate()
         .map(|(no, rule)| format!("SELECT f.place, {no}, f.first FROM ({}) AS f (place, first)", rule.sql));
     let sql = format!(
-        "SELECT place, no, first FROM ({}) AS found (place, no, first) ORDER BY place, no",
+        "SELECT place, no, first FROM ({}) AS found (place, no, first) ORDER BY place, no, first",
         each.collect::<Vec<_>>().join(" UNION ALL ")
     );
     let none: [(&str, tokio_postgres::types::Type); 0] = [];

@@ -75,12 +75,8 @@ pub struct Rules {
     pub unchecked: Vec<Unchecked>,
 }
 
-/// The rules for these rows, which would come as the job says.
-pub fn rules(all: &[Rows], job: &Job) -> Rules {
-    rules_for(all, &job.arrival, (job.create_partitions.is_some(), false))
-}
-
-/// The same where it counts which of several records can stay: each is told with all that it conflicts with.
+/// The rules for these rows, which would come as the job says. Each record is told with all that it conflicts with: which of several can
+/// stay hangs on that.
 pub fn rules_in_full(all: &[Rows], job: &Job) -> Rules {
     rules_for(all, &job.arrival, (job.create_partitions.is_some(), true))
 }

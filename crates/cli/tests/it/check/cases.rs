@@ -148,7 +148,7 @@ fn what_exclusion_constraints_forbid_is_found() {
         );
         let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
         let booked = |record| kind("23P01", "booked", record);
-        assert_eq!(kinds(&told), [booked(1), booked(2), booked(3)], "{told:#}");
+        assert_eq!(kinds(&told), [booked(1), booked(3)], "{told:#}");
         assert_eq!(not_checked(&told), "", "{told:#}");
     }
     let (database, files) = scene(
@@ -159,6 +159,40 @@ fn what_exclusion_constraints_forbid_is_found() {
     );
     let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
     assert_eq!(kinds(&told), [kind("23P01", "t_pkey", 1), kind("23P01", "t_pkey", 3)], "{told:#}");
+}
+
+/// Of records that do not go together the first stays that is not bad itself.
+#[test]
+fn a_check_names_the_records_that_a_load_rejects() {
+    let text = "id,k,at\n1,1,\"[1,5)\"\n2,1,\"[4,8)\"\n3,1,\"[20,30)\"\n-4,2,\"[40,50)\"\n5,2,\"[45,55)\"\n6,2,\"[54,60)\"\n\
+                7,3,\"[70,75)\"\n8,4,\"[74,77)\"\n9,3,\"[76,79)\"\n";
+    let make = "CREATE EXTENSION IF NOT EXISTS btree_gist; DROP TABLE IF EXISTS t; \
+                CREATE TABLE t (id int CHECK (id > 0), k int, at int4range, CONSTRAINT one UNIQUE (k), \
+                    CONSTRAINT apart EXCLUDE USING gist (at WITH &&))";
+    for major in [13, 18] {
+        let (database, files) = scene(major, make, text);
+        let source = files.path().join("a.csv");
+        let bad = files.path().join("bad.csv");
+        let told = report(&check(&database, &[&source]).arg("--reject-file").arg(&bad), 3);
+        let mut named: Vec<u64> = kinds(&told).into_iter().map(|(.., record)| record).collect();
+        named.sort_unstable();
+        named.dedup();
+        let written = std::fs::read_to_string(&bad).unwrap();
+        assert_eq!(written.lines().count(), named.len() + 1, "{written}");
+        for options in [&["--atomic"][..], &[]] {
+            database.sql(make);
+            let load =
+                howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--on-error", "skip"]);
+            load.args(options).args(["--known", "load"]).arg(&source).run(PATIENCE).expect_code(3);
+            let rejected = database.rows(
+                "SELECT record FROM howdah.reject WHERE job_id = (SELECT job_id FROM howdah.job ORDER BY started_at DESC LIMIT 1) \
+                 ORDER BY record",
+            );
+            let rejected: Vec<u64> =
+                rejected.iter().map(|row| row[0].as_ref().unwrap().parse().unwrap()).collect();
+            assert_eq!(named, rejected, "PostgreSQL {major} {options:?} {told:#}");
+        }
+    }
 }
 
 #[test]
