@@ -5,6 +5,7 @@
 pub(crate) mod judge;
 pub(crate) mod leave_out;
 mod parts;
+mod place;
 
 use crate::Context;
 use crate::indexes::{Crew, restore_command};
@@ -130,7 +131,8 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         let left_out = if leaves_out { leave_out::all(run, ledger, (&tables, &all)).await? } else { 0 };
         let failed = match come_in(run, ledger, (&tables, &all)).await {
             Err(error) if rejects::skips(run) => leave_out::hinted(run, error),
-            done => return done,
+            Err(error) => Box::pin(place::located(run, ledger, &tables, error)).await,
+            Ok(()) => return Ok(()),
         };
         // What cannot be told by asking is not told by asking again.
         let is_other = tries == 1 || left_out > 0;

@@ -7,6 +7,7 @@ mod limited;
 mod lost;
 mod meanwhile;
 mod merge;
+mod place;
 mod refused;
 mod replace;
 mod replace_skip;
