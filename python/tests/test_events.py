@@ -149,3 +149,14 @@ def test_what_the_callback_raises_stops_the_load_and_comes_out(database: Databas
     summary = howdah.resume(cause.summary.job[:8], to=database.conninfo)
     assert summary.rows_stored == RECORDS and summary.rows_stored_before == left
     assert database.sql("SELECT count(*), count(DISTINCT a) FROM t") == f"{RECORDS}|{RECORDS}"
+
+
+def test_warnings_name_options_as_python_spells_them(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a text, b int, c int)")
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\nalpha,1,2\nbeta,3,4\ngamma,5,6\n(none),,\n")
+    events: list[Event] = []
+    howdah.load(path, "t", to=database.conninfo, max_replica_lag="1min", on_event=events.append)
+    warnings = [event["message"] for event in events if event["type"] == "warning"]
+    assert any(warning.startswith("max_replica_lag: no replica is connected") for warning in warnings)
+    assert any(warning.endswith("; format csv or text loads all") for warning in warnings)
