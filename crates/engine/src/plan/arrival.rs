@@ -16,7 +16,7 @@ use howdah_target::rewrite::Event;
 use howdah_target::session::{Session, elsewhere};
 use howdah_target::{replace, rewrite, staging, truncate};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The name of the column that places are kept in, where no column of the table has it.
 const PLACE: &str = "place";
@@ -120,6 +120,32 @@ fn in_given_order(begin: &[(String, u64)], order: &[String]) -> Vec<usize> {
     by_order
 }
 
+/// The server's own bound (`MaxHeapAttributeNumber`).
+const COLUMNS_MAX: usize = 1600;
+
+fn expect_room_for_places(job: &Job, table: &TablePlan) -> Result<()> {
+    let filled: HashSet<&String> = table.fields.iter().flatten().collect();
+    if filled.len() < COLUMNS_MAX || table.staging.as_ref().is_none_or(|staging| staging.place.is_none()) {
+        return Ok(());
+    }
+    let message = format!(
+        "the files fill {} columns of {}: a staging table, where the rows are to wait, has one more, for their places in the files, \
+         than a table can have",
+        filled.len(),
+        table.table.relation
+    );
+    let instead = match &job.arrival {
+        arrival if arrival.check => {
+            "howdah load itself needs none, and with --atomic stores all records or none"
+        }
+        arrival if arrival.has_key() => {
+            "load into another table, without --mode, and bring the rows into this one by a statement of your own"
+        }
+        _ => "leave out --on-error skip",
+    };
+    Err(Error::new(ErrorKind::Table, message).with_hint(instead))
+}
+
 /// Looks whether the keys will do, and says in the plan how rows come in. Asked anew by every run.
 ///
 /// # Errors
@@ -132,12 +158,18 @@ pub(super) async fn choose(
 ) -> Result<()> {
     for table in tables {
         table.notes.retain(|note| !note.starts_with(WAIT) && !note.starts_with(EMPTIED));
+        expect_room_for_places(job, table)?;
         if job.arrival.check {
             table.notes.push(CHECKED.to_owned());
             continue;
         }
         if job.arrival.mode == Mode::Truncate {
             let relation = &table.table.relation;
+            if table.table.kind == RelationKind::View {
+                let message = format!("{relation} is a view, which --mode truncate cannot empty");
+                return Err(Error::new(ErrorKind::Table, message)
+                    .with_hint("name the table behind it, or leave out --mode"));
+            }
             context.connection.attend(session, truncate::check(session, relation)).await?;
             let seen = if job.arrival.freeze {
                 "in the transaction that its rows come in"

@@ -1,7 +1,7 @@
 //! What cannot be done is said before a row is read, with what to do about it.
 
 use super::{assert_nothing_left, load};
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::Path;
 
@@ -184,7 +184,7 @@ fn a_role_needs_insert_and_a_schema_of_its_own() {
     ));
     let to = format!("{} user={role}", database.conninfo().replace("user=postgres", ""));
     let as_role = |args: &[&str]| {
-        crate::scene::howdah("load")
+        howdah("load")
             .args(["--format", "csv", "--header", "--table", "t", "--ledger", "own", "--to", &to])
             .args(args.iter().copied())
             .arg(&source)
@@ -286,8 +286,7 @@ fn a_new_table_that_could_not_be_given_to_the_owner_is_not_begun() {
         ));
         let to = database.conninfo().replace("user=postgres", &format!("user={loader}"));
         let replace = |verb: &str| {
-            let command =
-                crate::scene::howdah(verb).args(["--table", "s.t", "--mode", "replace", "--to", &to]);
+            let command = howdah(verb).args(["--table", "s.t", "--mode", "replace", "--to", &to]);
             command.args(["--format", "csv", "--header"]).arg(&source)
         };
         let mut grants = vec![
@@ -338,4 +337,47 @@ fn a_trigger_that_changes_the_key_is_named_among_the_reasons() {
         refused(&database, &source, &["--mode", mode, "--key", "id"], 1, &words);
         assert_eq!(database.value("SELECT count(*) FROM t"), "0");
     }
+}
+
+/// The server says so of the staging table, whose name nobody knows.
+#[test]
+fn places_of_records_need_a_column_that_a_table_of_1600_has_no_room_for() {
+    let files = Files::new();
+    let names: Vec<String> = (1..=1600).map(|no| format!("c{no}")).collect();
+    let csv = format!("{}\n{}\n", names.join(","), vec!["1"; 1600].join(","));
+    let source = files.put("a.csv", csv.as_bytes());
+    let database = Server::shared(15).database();
+    let columns: Vec<String> = names.iter().map(|name| format!("{name} smallint")).collect();
+    database.sql(&format!("CREATE TABLE t ({}, UNIQUE (c1))", columns.join(", ")));
+    let told =
+        "the files fill 1600 columns of public.t: a staging table, where the rows are to wait, has one more";
+    let merge = ["--mode", "merge", "--key", "c1"];
+    refused(&database, &source, &merge, 1, &[told, "hint: load into another table, without --mode"]);
+    let skip = ["--atomic", "--on-error", "skip"];
+    refused(&database, &source, &skip, 1, &[told, "hint: leave out --on-error skip"]);
+    let check =
+        howdah("check").args(["--format", "csv", "--header", "--table", "t", "--to", &database.conninfo()]);
+    let checked = check.arg(&source).run(PATIENCE).expect_code(1);
+    let words = [told, "hint: howdah load itself needs none, and with --atomic stores all records or none"];
+    assert!(words.iter().all(|word| checked.stderr.contains(word)), "{}", checked.stderr);
+    load(&database, &[&source]).arg("--atomic").run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+    assert_nothing_left(&database, "refused");
+}
+
+#[test]
+fn a_view_is_not_emptied() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE behind (id int); CREATE VIEW t AS SELECT id FROM behind; \
+         CREATE FUNCTION put() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN INSERT INTO public.behind VALUES (NEW.id); RETURN NEW; END'; \
+         CREATE TRIGGER put INSTEAD OF INSERT ON t FOR EACH ROW EXECUTE FUNCTION put()",
+    );
+    let words = ["public.t is a view, which --mode truncate cannot empty", "hint: name the table behind it"];
+    refused(&database, &source, &["--mode", "truncate"], 1, &words);
+    load(&database, &[&source]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM behind"), "1");
 }
