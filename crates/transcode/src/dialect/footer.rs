@@ -279,25 +279,21 @@ impl Footer<'_, '_> {
         if !self.before.is_empty() || line.width != width || line.filled != width || against > 0 {
             return false;
         }
-        let mut columns: Vec<(usize, f64, f64)> =
-            (0..width).filter(|no| classes[*no] == Some(Class::Number)).map(|no| (no, 0.0, 0.0)).collect();
+        let of_numbers = (0..width).filter(|no| classes[*no] == Some(Class::Number));
+        let mut columns: Vec<Column> = of_numbers.map(Column::at).collect();
         for above in from..no {
             let values = self.lines.values(above, self.reader, self.window);
-            for (column, sum, count) in columns.iter_mut().filter(|_| values.len() == width) {
-                if self.lines.kinds(above)[*column].class() != Some(Class::Number) {
+            for column in columns.iter_mut().filter(|_| values.len() == width) {
+                if self.lines.kinds(above)[column.at].class() != Some(Class::Number) {
                     continue;
                 }
-                let Some((value, _)) = amount(&values[*column]) else { return false };
-                (*sum, *count) = (*sum + value, *count + 1.0);
+                let Some(amount) = amount(&values[column.at]) else { return false };
+                column.add(&amount);
             }
         }
         let values = self.lines.values(no, self.reader, self.window);
-        let is_no_sum = |(column, sum, count): &(usize, f64, f64)| {
-            amount(&values[*column]).is_some_and(|(value, decimals)| {
-                let near = 0.5 * 10f64.powi(-decimals) * (1.0 + SUM_IS_OFF_BY) + sum.abs() * SUM_IS_OFF_BY;
-                (value - sum).abs() > near && (value - sum / count.max(1.0)).abs() > near
-            })
-        };
+        let is_no_sum =
+            |column: &Column| amount(&values[column.at]).is_some_and(|amount| column.is_far_from(&amount));
         !columns.is_empty() && columns.iter().all(is_no_sum)
     }
 
@@ -323,13 +319,47 @@ impl Footer<'_, '_> {
 /// Hundreds of such decimals are what sums of doubles are off by.
 const SUM_IS_OFF_BY: f64 = 1e-9;
 
-/// A number in whatever spelling, and how many decimals it has; nothing where comma or point may mean either, or where an exponent
-/// stands behind it.
-fn amount(text: &str) -> Option<(f64, i32)> {
-    let follows_digit = |at: usize| text[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.');
-    if text.char_indices().any(|(at, c)| matches!(c, 'e' | 'E') && follows_digit(at)) {
-        return None;
+/// The numbers of a column, added up.
+struct Column {
+    at: usize,
+    sum: f64,
+    count: f64,
+    /// The sum may be so far from that of what was rounded.
+    off_by: f64,
+}
+
+impl Column {
+    fn at(at: usize) -> Column {
+        Column { at, sum: 0.0, count: 0.0, off_by: 0.0 }
     }
+
+    /// Numbers with exponents are rounded to a few digits, as decimals hardly ever are.
+    fn add(&mut self, amount: &Amount) {
+        self.sum += amount.number;
+        self.count += 1.0;
+        self.off_by += if amount.has_exponent { amount.off_by } else { 0.0 };
+    }
+
+    /// That is neither the sum nor the mean.
+    fn is_far_from(&self, amount: &Amount) -> bool {
+        let near = amount.off_by * (1.0 + SUM_IS_OFF_BY) + self.sum.abs() * SUM_IS_OFF_BY;
+        let count = self.count.max(1.0);
+        (amount.number - self.sum).abs() > near + self.off_by
+            && (amount.number - self.sum / count).abs() > near + self.off_by / count
+    }
+}
+
+/// A number in whatever spelling.
+struct Amount {
+    number: f64,
+    /// Half of its last digit.
+    off_by: f64,
+    has_exponent: bool,
+}
+
+/// Nothing where comma or point may mean either.
+fn amount(text: &str) -> Option<Amount> {
+    let (text, exponent) = without_exponent(text);
     let mut digits: String = text.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',')).collect();
     let signs: Vec<(usize, char)> = digits.char_indices().filter(|(_, c)| !c.is_ascii_digit()).collect();
     let decimal = match signs.as_slice() {
@@ -343,9 +373,25 @@ fn amount(text: &str) -> Option<(f64, i32)> {
     let magnitude: f64 = digits.parse().ok()?;
     // The minus may stand behind the digits or a currency, too.
     let is_negative = text.contains(['-', '(', '\u{2212}']);
-    let decimals = i32::try_from(decimals).ok()?;
+    let decimals = i32::try_from(decimals).ok()? - exponent.unwrap_or(0);
     let number = magnitude / 10f64.powi(decimals);
-    Some((if is_negative { -number } else { number }, decimals))
+    Some(Amount {
+        number: if is_negative { -number } else { number },
+        off_by: 0.5 * 10f64.powi(-decimals),
+        has_exponent: exponent.is_some(),
+    })
+}
+
+/// `1.5E-03` is `1.5` and -3; the E of `12EUR` begins a word.
+fn without_exponent(text: &str) -> (&str, Option<i32>) {
+    let split = text.char_indices().find_map(|(at, c)| {
+        let is_behind =
+            matches!(c, 'e' | 'E') && text[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.');
+        let power = text[at..].get(1..).filter(|_| is_behind)?;
+        let power: i16 = power.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()?;
+        Some((&text[..at], i32::from(power)))
+    });
+    split.map_or((text, None), |(mantissa, power)| (mantissa, Some(power)))
 }
 
 /// Four words or more, of letters for the most part.

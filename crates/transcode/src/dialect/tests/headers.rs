@@ -87,6 +87,16 @@ fn a_last_record_called_total_is_data_where_it_is_no_sum() {
     assert_eq!(end("station;price;pumps\nShell;1.759,50;3\nBP;2,25;4\nTotal;1.761,75;99\n"), Some(47));
     assert_eq!(end("station,pumps\nShell,3\nBP,4\n\nTotal,6\n"), Some(27));
     assert_eq!(end("station,pumps,x\nShell,3,1\nBP,4,1\nTotal,,6\n"), Some(33));
+    assert_eq!(end("station;price\nShell;12EUR\nBP;30EUR\nTotal;17EUR\n"), None);
+    assert_eq!(end("station;price\nShell;12EUR\nBP;30EUR\nTotal;42EUR\n"), Some(35));
+    // What was rounded to two or three digits may come to 1.75E+03, and to no more than 1.85E+03.
+    let rows = "probe;bq\nnorth;1.5E+03\nsouth;2.5E+02\nwest;4.0E+01\n";
+    for (value, is_total) in
+        [("1.79E+03", true), ("1.75E3", true), ("-1.79E+03", false), ("6.0E+02", true), ("7.1E+02", false)]
+    {
+        let found = end(&format!("{rows}Total;{value}\n"));
+        assert_eq!(found, is_total.then_some(rows.len() as u64), "{value}");
+    }
 }
 
 #[test]
