@@ -45,10 +45,22 @@ pub(crate) async fn connect(
     let identity = identity(environment, &profile)?;
     let mut builder = settings(bucket, environment, &profile, &identity)?.with_http_connector(connector);
     if let Some(region) = region {
-        builder = builder.with_region(region);
+        builder = elsewhere(builder, region);
     }
     let has_regions = endpoint(&builder).is_none();
     Ok((connected(builder, environment, identity).await?, has_regions))
+}
+
+/// The bucket is asked for in another region. A web identity is shown where it was before: in the other one the account may have no
+/// STS, and what names a region should not say who sees a token.
+fn elsewhere(mut builder: AmazonS3Builder, region: &str) -> AmazonS3Builder {
+    if builder.get_config_value(&AmazonS3ConfigKey::StsEndpoint).is_none() {
+        let before = builder.get_config_value(&AmazonS3ConfigKey::Region);
+        let before = before.as_deref().unwrap_or("us-east-1");
+        let sts = format!("https://sts.{before}.amazonaws.com");
+        builder = builder.with_config(AmazonS3ConfigKey::StsEndpoint, sts);
+    }
+    builder.with_region(region)
 }
 
 async fn connected(
@@ -421,6 +433,24 @@ mod tests {
         ];
         assert_eq!(of(&both), (text("eu-west-2"), text("http://e"), None));
         assert_eq!(of(&[("AWS_ENDPOINT_URL_S3", "http://s3")]).2, text("http://s3"));
+    }
+
+    #[test]
+    fn another_region_of_the_bucket_is_none_for_the_web_identity() {
+        let of = |variables: &[(&str, &str)]| {
+            let (_home, environment) = home("", "", variables);
+            let profile = Profile::read(&environment).unwrap();
+            let builder = settings("b", &environment, &profile, &Identity::Environment).unwrap();
+            let builder = elsewhere(builder, "ap-east-1");
+            [AmazonS3ConfigKey::Region, AmazonS3ConfigKey::StsEndpoint]
+                .map(|key| builder.get_config_value(&key).unwrap())
+        };
+        let told = |sts: &str| ["ap-east-1".to_owned(), sts.to_owned()];
+        assert_eq!(of(&[]), told("https://sts.us-east-1.amazonaws.com"));
+        let set = ("AWS_REGION", "eu-west-1");
+        assert_eq!(of(&[set]), told("https://sts.eu-west-1.amazonaws.com"));
+        let own = ("AWS_ENDPOINT_URL_STS", "https://sts.example");
+        assert_eq!(of(&[set, own]), told("https://sts.example"));
     }
 
     #[test]
