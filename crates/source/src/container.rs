@@ -187,6 +187,9 @@ fn seconds_of(text: &str) -> Option<u64> {
     if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
     // Years that begin in March end with the leap day.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
@@ -311,6 +314,7 @@ mod tests {
             ("2030-01-31 12:00:00Z", None),
             ("2030-13-31T12:00:00Z", None),
             ("2030-01-31T12:00:00+01:00", None),
+            ("2030-01-31T18446744073709551615:00:00Z", None),
         ] {
             assert_eq!(seconds_of(text), seconds, "{text}");
         }
