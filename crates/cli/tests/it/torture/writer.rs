@@ -51,15 +51,27 @@ pub(super) fn write(stage: &Stage, enough: &AtomicBool, random: &mut Rng) {
 
 /// The first three ids from `next` on are free.
 fn draw_change(random: &mut Rng, next: u64) -> String {
+    let most = super::data::FIRST_ID - 1;
     let some = random.u64(FIRST_ID..=next);
-    let last = (next + 2).min(super::data::FIRST_ID - 1);
+    let upto = |count: u64| (some + count).min(most);
     match random.u8(..6) {
-        0 => format!("DELETE FROM {{table}} WHERE id BETWEEN {some} AND {}", some + 4),
-        1 => format!("UPDATE {{table}} SET score = score - 1 WHERE id BETWEEN {some} AND {}", some + 9),
+        0 => format!("DELETE FROM {{table}} WHERE id BETWEEN {some} AND {}", upto(4)),
+        1 => format!("UPDATE {{table}} SET score = score - 1 WHERE id BETWEEN {some} AND {}", upto(9)),
         2 => format!("UPDATE {{table}} SET amount = amount + 0.01 WHERE {OLD}"),
         _ => format!(
             "INSERT INTO {{table}} (id, part, score, amount, day, note) \
-             SELECT i, i % 256, -i, i / 1000.0, '2023-06-01', 'others' FROM generate_series({next}, {last}) i"
+             SELECT i, i % 256, -i, i / 1000.0, '2023-06-01', 'others' FROM generate_series({next}, {}) i",
+            (next + 2).min(most)
         ),
+    }
+}
+
+#[test]
+fn others_write_no_row_that_files_have() {
+    let bound = super::data::FIRST_ID;
+    for seed in 0..1000 {
+        let change = draw_change(&mut Rng::with_seed(seed), bound - seed % 30);
+        let last = change.split_once(" AND ").map(|(_, last)| last.parse::<u64>().unwrap());
+        assert!(last.is_none_or(|last| last < bound), "{change}");
     }
 }
