@@ -104,6 +104,10 @@ pub(crate) async fn store_rest(
     let rows = || rows(&run.plan, chunk);
     let bear = |stored: u64, refused: u64| bear(run, stored, refused);
     let refused = salvage.copy(&rows, &bear, constraints).await?;
+    if is_all_of_the_first(run, &refused) {
+        salvage.give_up().await;
+        return Err(too_many(None, ALL_BAD, ALL_BAD).into());
+    }
     if salvage.is_outdated() {
         run.probes.forget(table_no).await;
     }
@@ -200,13 +204,23 @@ fn shifted(ranges: Vec<Range<usize>>, by: usize) -> impl Iterator<Item = Range<u
     ranges.into_iter().map(move |range| range.start + by..range.end + by)
 }
 
+/// No record was read before this chunk, whose first thousand are refused, whatever comes behind them.
+fn is_all_of_the_first(run: &Run, refused: &[Refused]) -> bool {
+    let last = refused.get(ALL_BAD as usize - 1);
+    let are_first = run.tally.rows_stored() + run.tally.rows_rejected() == 0;
+    !bears_all(run) && are_first && last.is_some_and(|last| last.row == ALL_BAD - 1)
+}
+
+/// A check tells all there is, unless it is told where to stop.
+fn bears_all(run: &Run) -> bool {
+    run.plan.job.arrival.check && run.plan.job.bad_records.max.is_none()
+}
+
 /// Too many records are refused, with those of a chunk under way.
 fn bear(run: &Run, stored_now: u64, refused_now: u64) -> Result<()> {
     let rejected = run.tally.rows_rejected() + refused_now;
     let read = run.tally.rows_stored() + stored_now + rejected;
-    // A check tells all there is, unless it is told where to stop.
-    let bears_all = run.plan.job.arrival.check && run.plan.job.bad_records.max.is_none();
-    if rejected == 0 || bears_all || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
+    if rejected == 0 || bears_all(run) || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
         return Ok(());
     }
     Err(too_many(run.plan.job.bad_records.max, rejected, read))

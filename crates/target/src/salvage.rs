@@ -250,6 +250,11 @@ impl<'a> Salvage<'a> {
         Ok(refused)
     }
 
+    /// Ends the transaction without the chunk.
+    pub async fn give_up(self) {
+        commit::roll_back(self.session).await;
+    }
+
     /// What is known of the table's constraints may be asked about.
     async fn is_current(&mut self, probe: &Probe) -> Result<bool, ChunkError> {
         let current = probe.is_current(self.session).await;

@@ -319,6 +319,30 @@ fn a_file_of_nothing_but_bad_records_ends_the_load_early() {
 }
 
 #[test]
+fn good_records_behind_a_thousand_bad_ones_make_them_no_better() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    // What the client can tell, and what the server says.
+    for table in ["(a int, b text)", "(a text CHECK (a = '1'), b text)"] {
+        for (bad, code, stored) in [(1000, 1, "0"), (999, 3, "5000")] {
+            database.sql(&format!("DROP TABLE IF EXISTS t; CREATE TABLE t {table}"));
+            let source = files.put("t.csv", ["x,y\n".repeat(bad), "1,y\n".repeat(5000)].concat().as_bytes());
+            let ended = load(&database)
+                .args(["--format", "csv", "--force"])
+                .args(["--table", "t"])
+                .arg(&source)
+                .run(PATIENCE)
+                .expect_code(code);
+            if code == 1 {
+                let error = told(&ended)["error"].clone();
+                assert_eq!(error["kind"], "too_many_errors", "{table}: {error}");
+            }
+            assert_eq!(database.value("SELECT count(*) FROM t"), stored, "{table}, {bad} bad");
+        }
+    }
+}
+
+#[test]
 fn rejected_records_need_a_ledger() {
     let database = Server::shared(15).database();
     let refused = load(&database)
