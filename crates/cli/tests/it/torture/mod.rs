@@ -66,6 +66,10 @@ struct Account {
     moments: BTreeMap<&'static str, [u64; 2]>,
     loads: u64,
     misses: u64,
+    /// Transactions of other people who wrote into the table meanwhile.
+    by_others: u64,
+    /// Loads whose rejected records were mended and loaded.
+    mended: u64,
     skipped: u64,
     /// Kinds that cannot be had on this machine.
     impossible: BTreeSet<Fault>,
@@ -89,6 +93,8 @@ impl Account {
         }
         self.loads += other.loads;
         self.misses += other.misses;
+        self.by_others += other.by_others;
+        self.mended += other.mended;
         self.skipped += other.skipped;
         self.impossible.extend(other.impossible);
         self.findings.add(other.findings);
@@ -128,7 +134,7 @@ fn the_night_shift_loses_doubles_and_leaves_nothing() {
     say(&format!(
         "torture: {} faults, {} lost, {} doubled, {} left behind; seed {}\n\
          torture: {} loads on PostgreSQL {MAJORS:?}, {} faults had no effect, {} could not be had on this machine, \
-         {:.0} s\ntorture: {:?}\ntorture: hits and misses at {:?}",
+         {} transactions of others, rejects of {} loads mended, {:.0} s\ntorture: {:?}\ntorture: hits and misses at {:?}",
         account.hits(),
         account.findings.lost,
         account.findings.doubled,
@@ -137,6 +143,8 @@ fn the_night_shift_loses_doubles_and_leaves_nothing() {
         account.loads,
         account.misses,
         account.skipped,
+        account.by_others,
+        account.mended,
         began.elapsed().as_secs_f64(),
         account.hits,
         account.moments
@@ -259,7 +267,7 @@ fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &m
     if stage.scenario.checked {
         night.check(account, &mut random);
     }
-    let runs = night.run_to_end_among_others(account, &mut random);
+    let mut runs = night.run_to_end_among_others(account, &mut random);
     night.end_beside();
     let findings = before.compare(world, &stage, usual);
     let told = format!("{name}: {findings:#?}\n{runs:#?}");
@@ -269,7 +277,7 @@ fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &m
     assert_eq!(stage.ledger_count("job WHERE status <> 'done'"), 0, "{name}");
     let refused = stage.load(world).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("this job finished"), "{name}\n{}", refused.stderr);
-    night.load_mended(account, &mut random);
+    runs.extend(night.load_mended(account, &mut random));
     if std::env::var_os("HOWDAH_TORTURE_TRACE").is_some() {
         say(&format!("{:.1} s {name}\n    {}", began.elapsed().as_secs_f64(), runs.join("\n    ")));
     }
@@ -349,10 +357,14 @@ impl Night<'_> {
         let enough = AtomicBool::new(false);
         let mut theirs = random.fork();
         std::thread::scope(|scope| {
-            scope.spawn(|| writer::write(self.stage, &enough, &mut theirs));
+            let others = scope.spawn(|| writer::write(self.stage, &enough, &mut theirs));
             let ended = catch_unwind(AssertUnwindSafe(|| self.run_to_end(account, random)));
             enough.store(true, Ordering::Relaxed);
-            ended.unwrap_or_else(|panic| resume_unwind(panic))
+            let mut runs = ended.unwrap_or_else(|panic| resume_unwind(panic));
+            let written = others.join().unwrap_or_else(|panic| resume_unwind(panic));
+            account.by_others += written;
+            runs.push(format!("{written} transactions of others"));
+            runs
         })
     }
 
@@ -447,15 +459,14 @@ impl Night<'_> {
         }
     }
 
-    /// What was rejected is mended and loaded: struck once, then run until it is in.
-    fn load_mended(&self, account: &mut Account, random: &mut Rng) {
+    /// What was rejected is mended and loaded: struck once, then run until it is in. How each run ended.
+    fn load_mended(&self, account: &mut Account, random: &mut Rng) -> Vec<String> {
         let (world, stage, name) = (self.world, self.stage, self.name);
-        // What strikes files would strike those that are read no more.
-        if self.fault.strikes_files() {
-            return;
-        }
-        let Some(load) = mended::load(world, stage) else { return };
         let mut runs = Vec::new();
+        // What strikes files would strike those that are read no more.
+        let load = if self.fault.strikes_files() { None } else { mended::load(world, stage) };
+        let Some(load) = load else { return runs };
+        account.mended += 1;
         for no in 0..RUNS_MAX {
             let finished = if no == 0 {
                 let run = Run { command: load.clone(), verb: Verb::Load, done_code: 0 };
@@ -465,7 +476,7 @@ impl Night<'_> {
                 load.run(PATIENCE)
             };
             assert_civil(&finished, self.fault, name);
-            runs.push(format!("{:?} {}", finished.code, last_error(&finished.stderr)));
+            runs.push(format!("mended: {:?} {}", finished.code, last_error(&finished.stderr)));
             let is_done = finished.code == Some(0) || finished.stderr.contains("this job finished");
             if finished.stderr.contains("puts back what") {
                 world.to_server.end_forgotten();
@@ -481,6 +492,7 @@ impl Night<'_> {
         let told = format!("{name}: mended records: {findings:#?}\n{runs:#?}");
         account.findings.add(findings);
         assert!(is_clean && mended::left(stage) == 0, "{told}");
+        runs
     }
 
     /// What loads have changed beside their rows is put back, now and then by two at once.

@@ -1,5 +1,6 @@
 //! What a load does to the rows that are there, and to records that do not fit.
 
+use super::faults::Fault;
 use super::shape::Shape;
 use super::written::Written;
 use fastrand::Rng;
@@ -63,8 +64,12 @@ const OTHER_VALUES_SQL: &str = "INSERT INTO t (id, part, score, amount, day, not
 impl Mode {
     pub(super) const APPEND: Mode = Mode { arrival: Arrival::Append, atomic: false, on_error: OnError::Stop };
 
-    pub(super) fn draw(random: &mut Rng, shape: Shape, written: Written) -> Mode {
-        let arrival = Arrival::draw(random, shape);
+    pub(super) fn draw(random: &mut Rng, shape: Shape, written: Written, fault: Fault) -> Mode {
+        let mut arrival = Arrival::draw(random, shape);
+        // Two tables, and the indexes of both, are there at once where there is no room: left to chance, a night may not see that.
+        if fault == Fault::DiskFull && shape.can_be_replaced() && random.u8(..3) == 0 {
+            arrival = Arrival::Replace;
+        }
         let can_be_atomic =
             matches!(arrival, Arrival::Append | Arrival::Merge { .. } | Arrival::InsertNew { .. })
                 && !shape.is_dated();
@@ -132,6 +137,14 @@ impl Arrival {
         match self {
             Arrival::Merge { keep, .. } | Arrival::InsertNew { keep, .. } => keep,
             _ => Keep::Only,
+        }
+    }
+
+    /// By which a row is the one of a record.
+    pub(super) fn key(self) -> Option<&'static str> {
+        match self {
+            Arrival::Merge { key, .. } | Arrival::InsertNew { key, .. } => Some(key),
+            _ => None,
         }
     }
 

@@ -59,7 +59,7 @@ impl Scenario {
         let is_superuser = random.u8(..4) == 0 && fault != Fault::NoConnections;
         let shape = Shape::draw(random);
         let mut written = Written::draw(random, !shape.needs_finding());
-        let mode = Mode::draw(random, shape, written);
+        let mode = Mode::draw(random, shape, written, fault);
         let needs_reading = shape.is_dated() || mode.arrival.is_frozen();
         if needs_reading {
             // Whoever makes or finds partitions has to read the rows.
