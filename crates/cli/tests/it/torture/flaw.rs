@@ -42,6 +42,8 @@ pub(super) enum Flaw {
     Repeat,
     /// The foreign key leads nowhere.
     Orphan,
+    /// A policy of row-level security refuses it.
+    Forbidden,
     /// A trigger raises an error before the row is stored.
     RaisedBefore,
     /// A trigger raises one behind it.
@@ -53,7 +55,7 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    const ALL: [Flaw; 17] = [
+    const ALL: [Flaw; 18] = [
         Flaw::Check,
         Flaw::NoPart,
         Flaw::Excluded,
@@ -67,6 +69,7 @@ impl Flaw {
         Flaw::OldKey,
         Flaw::Repeat,
         Flaw::Orphan,
+        Flaw::Forbidden,
         Flaw::RaisedBefore,
         Flaw::RaisedAfter,
         Flaw::BadByte,
@@ -111,6 +114,7 @@ impl Flaw {
             Flaw::OldKey => has_keys && mode.arrival == Arrival::Append,
             Flaw::Repeat => has_keys,
             Flaw::Orphan => shape.has_foreign_key() && has_keys && fires,
+            Flaw::Forbidden => scenario.guarded,
             // What a trigger does, no query tells.
             Flaw::RaisedBefore | Flaw::RaisedAfter => {
                 mode.arrival == Arrival::Append && !mode.is_staged() && fires
@@ -143,6 +147,7 @@ impl Flaw {
             Flaw::Short | Flaw::Long => &["22P04"],
             Flaw::OldKey | Flaw::Repeat => &["23505"],
             Flaw::Orphan => &["23503"],
+            Flaw::Forbidden => &["42501"],
             Flaw::RaisedBefore | Flaw::RaisedAfter => &["P0001"],
             Flaw::BadByte | Flaw::Nul => &["22021"],
         }
@@ -158,6 +163,7 @@ impl Flaw {
             Flaw::Range => (3, "99999999999.00".to_owned()),
             Flaw::Day => (4, "2024-02-30".to_owned()),
             Flaw::Orphan => (1, "300".to_owned()),
+            Flaw::Forbidden => (0, "-1".to_owned()),
             Flaw::RaisedBefore => (5, "raise before".to_owned()),
             Flaw::RaisedAfter => (5, "raise after".to_owned()),
             Flaw::BadByte => (5, format!("bad {NO_CHARACTER}")),

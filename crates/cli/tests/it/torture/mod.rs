@@ -232,6 +232,7 @@ fn usual_ledger(world: &World<'_>) -> Vec<String> {
         flaws: Vec::new(),
         beside: None,
         others_write: false,
+        guarded: false,
         knobs: Knobs { bounded: false, reject_file: false, ..drawn.knobs.clone() },
         ..drawn
     };

@@ -5,7 +5,7 @@ use super::data::{self, FIRST_ID, Record, Stuff};
 use super::faults::Fault;
 use super::flaw::{self, Flaw};
 use super::knobs::Knobs;
-use super::mode::{Keep, Mode};
+use super::mode::{Arrival, Keep, Mode, OnError};
 use super::shape::Shape;
 use super::world::{CHIEF, LOADER};
 use super::writer;
@@ -31,6 +31,8 @@ pub(super) struct Scenario {
     /// They are objects of a bucket.
     pub(super) in_bucket: bool,
     pub(super) knobs: Knobs,
+    /// Policies apply to whoever loads, owner or not.
+    pub(super) guarded: bool,
     /// What is wrong with some records.
     pub(super) flaws: Vec<Flaw>,
     /// One record in so many is bad.
@@ -89,16 +91,31 @@ impl Scenario {
             files: (0..files).map(|_| Codec::ALL[random.usize(..Codec::ALL.len())]).collect(),
             in_bucket: random.u8(..3) == 0 || fault.needs_bucket(),
             knobs,
+            guarded: false,
             flaws: Vec::new(),
             flaw_every: [2000, 500, 150][random.usize(..3)],
             checked: random.u8(..4) == 0,
             beside: None,
             others_write: false,
         };
+        scenario.guard(random);
         scenario.flaws = Flaw::draw(&scenario, random);
         scenario.beside = Beside::draw(&scenario, is_superuser, fault, random);
         scenario.others_write = writer::draw(&scenario, random);
         scenario
+    }
+
+    /// Row-level security in one of six loads, where none of its options is refused for that.
+    fn guard(&mut self, random: &mut Rng) {
+        let Mode { arrival, on_error, .. } = self.mode;
+        let takes_table = matches!(arrival, Arrival::Replace | Arrival::Make { .. }) || arrival.is_frozen();
+        // What queries about policies would have to tell ends the load.
+        let asks = self.mode.is_staged() && on_error == OnError::Skip;
+        self.guarded = self.role == LOADER && !takes_table && !asks && random.u8(..6) == 0;
+        if self.guarded {
+            (self.knobs.verify, self.knobs.partitions) = (None, "auto");
+            self.checked &= on_error != OnError::Skip;
+        }
     }
 
     /// What its rows are made of.

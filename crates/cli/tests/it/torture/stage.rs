@@ -85,6 +85,10 @@ impl Refused {
     }
 }
 
+/// All rows are seen and changed, and those with negative ids let in by nobody.
+const GUARD_SQL: &str = "ALTER TABLE t ENABLE ROW LEVEL SECURITY; ALTER TABLE t FORCE ROW LEVEL SECURITY; \
+    CREATE POLICY guard ON t USING (true) WITH CHECK (id >= 0);";
+
 /// Makes a schema with the table in it and the model beside it.
 fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[&Records]) {
     let Scenario { role, shape, mode, flaws, .. } = scenario;
@@ -96,7 +100,9 @@ fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[&Reco
         database.copy_in(&copy, data::model(&file.records)).unwrap();
     }
     let flaws: String = flaws.iter().map(|flaw| flaw.sql()).collect();
-    database.sql(&format!("{within}; {} {} {flaws}", mode.arrival.prepare_sql(), shape.sql_behind_rows()));
+    let guard = if scenario.guarded { GUARD_SQL } else { "" };
+    let behind = shape.sql_behind_rows();
+    database.sql(&format!("{within}; {} {behind} {flaws} {guard}", mode.arrival.prepare_sql()));
 }
 
 /// What a load of this scenario needs, and what it must come to.
