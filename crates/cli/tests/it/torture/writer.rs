@@ -52,20 +52,29 @@ pub(super) fn write(stage: &Stage, enough: &AtomicBool, random: &mut Rng) -> u64
 
 /// What is done to the table, and to the model.
 fn draw_change(scenario: &Scenario, random: &mut Rng, next: u64) -> [String; 2] {
+    if scenario.mode.arrival.key().is_some() && random.u8(..8) < 3 {
+        return of_a_files_key(scenario, random);
+    }
+    let change = draw_own(random, next);
+    ["t", "wanted"].map(|table| change.replace("{table}", table))
+}
+
+/// A change of their own rows, or of those from before.
+fn draw_own(random: &mut Rng, next: u64) -> String {
+    let most = super::data::FIRST_ID - 1;
     let some = random.u64(FIRST_ID..=next);
-    let last = (next + 2).min(super::data::FIRST_ID - 1);
-    let change = match random.u8(..8) {
-        0 => format!("DELETE FROM {{table}} WHERE id BETWEEN {some} AND {}", some + 4),
-        1 => format!("UPDATE {{table}} SET score = score - 1 WHERE id BETWEEN {some} AND {}", some + 9),
+    let upto = |count: u64| (some + count).min(most);
+    match random.u8(..6) {
+        0 => format!("DELETE FROM {{table}} WHERE id BETWEEN {some} AND {}", upto(4)),
+        1 => format!("UPDATE {{table}} SET score = score - 1 WHERE id BETWEEN {some} AND {}", upto(9)),
         2 => format!("UPDATE {{table}} SET amount = amount + 0.01 WHERE {OLD}"),
-        3..6 if scenario.mode.arrival.key().is_some() => return of_a_files_key(scenario, random),
         _ => format!(
             "INSERT INTO {{table}} (id, part, score, amount, day, note) \
-             SELECT i, i % 256, -i, i / 1000.0, '2023-06-01', 'others' FROM generate_series({next}, {last}) i \
-             WHERE NOT EXISTS (SELECT FROM {{table}} old WHERE old.id = i)"
+             SELECT i, i % 256, -i, i / 1000.0, '2023-06-01', 'others' FROM generate_series({next}, {}) i \
+             WHERE NOT EXISTS (SELECT FROM {{table}} old WHERE old.id = i)",
+            (next + 2).min(most)
         ),
-    };
-    ["t", "wanted"].map(|table| change.replace("{table}", table))
+    }
 }
 
 /// A row with the key of a record, which has none before the load: a merge makes it what the record says, `insert-new` leaves it. Where
@@ -90,7 +99,7 @@ fn of_a_files_key(scenario: &Scenario, random: &mut Rng) -> [String; 2] {
 fn others_write_no_row_that_files_have() {
     let bound = super::data::FIRST_ID;
     for seed in 0..1000 {
-        let change = draw_change(&mut Rng::with_seed(seed), bound - seed % 30);
+        let change = draw_own(&mut Rng::with_seed(seed), bound - seed % 30);
         let last = change.split_once(" AND ").map(|(_, last)| last.parse::<u64>().unwrap());
         assert!(last.is_none_or(|last| last < bound), "{change}");
     }
