@@ -38,7 +38,7 @@ pub enum Command {
     /// Go on with a job where it stopped
     Resume(ResumeOptions),
     /// Put back what a killed load has dropped, disabled or tuned (indexes, keys, foreign keys, triggers, settings), and drop
-    /// its staging tables
+    /// its staging tables; a ledger that belongs to another role has to be named by --ledger
     Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
     Pg(PgOptions),
