@@ -152,6 +152,22 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
 }
 
 /// What the server loses while indexes are built is missed when the job is to be closed.
+/// Behind the last row, before the index is built; `also` is lost with it.
+fn lose_the_first_chunk(scene: &Scene, running: &mut Running, also: &str) {
+    wait_for_words(running, "dropped from");
+    // The lock lets rows come and keeps the index from being built.
+    let holder = scene.database.connect();
+    holder.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
+    open_gate(&scene.database);
+    holder.sql(&format!(
+        "DO $$ BEGIN FOR i IN 1..3000 LOOP \
+             EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
+         END LOOP; END $$; \
+         DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); {also}; \
+         DELETE FROM howdah.chunk WHERE chunk_no = 0; COMMIT"
+    ));
+}
+
 #[test]
 fn what_is_lost_while_indexes_are_built_is_loaded_again() {
     let plain = csv(84, 1, ROWS);
@@ -162,18 +178,7 @@ fn what_is_lost_while_indexes_are_built_is_loaded_again() {
     shut_gate_behind(&scene.database, 1);
     let load = scene.load().args(["--indexes", "rebuild", "--chunk-size", "64kB", "--lock-timeout", "200ms"]);
     let mut running = load.arg(&source).spawn();
-    wait_for_words(&mut running, "dropped from");
-    // The lock lets rows come and keeps the index from being built.
-    let holder = scene.database.connect();
-    holder.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
-    open_gate(&scene.database);
-    holder.sql(
-        "DO $$ BEGIN FOR i IN 1..3000 LOOP \
-             EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
-         END LOOP; END $$; \
-         DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); \
-         DELETE FROM howdah.chunk WHERE chunk_no = 0; COMMIT",
-    );
+    lose_the_first_chunk(&scene, &mut running, "");
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("loading these again"), "{told}");
     scene.assert_exact("loaded again");
@@ -193,18 +198,8 @@ fn what_is_refused_again_after_a_loss_is_listed_once() {
     shut_gate_behind(&scene.database, 1);
     let load = scene.load().args(["--indexes", "rebuild", "--chunk-size", "64kB", "--lock-timeout", "200ms"]);
     let mut running = load.args(["--on-error", "skip", "--json"]).arg(&source).spawn();
-    wait_for_words(&mut running, "dropped from");
-    let holder = scene.database.connect();
-    holder.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
-    open_gate(&scene.database);
-    holder.sql(
-        "DO $$ BEGIN FOR i IN 1..3000 LOOP \
-             EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
-         END LOOP; END $$; \
-         DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); \
-         DELETE FROM howdah.reject; DELETE FROM howdah.chunk_part WHERE chunk_no = 0; \
-         DELETE FROM howdah.chunk WHERE chunk_no = 0; COMMIT",
-    );
+    let also = "DELETE FROM howdah.reject; DELETE FROM howdah.chunk_part WHERE chunk_no = 0";
+    lose_the_first_chunk(&scene, &mut running, also);
     let done = running.wait(PATIENCE).expect_code(3);
     let told: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert!(told["warnings"].to_string().contains(LOST), "{told}\n{}", done.stderr);
