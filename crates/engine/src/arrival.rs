@@ -128,8 +128,8 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     let leaves_out = leave_out::is_for(&run.plan.job);
     let mut tries = 1;
     loop {
-        let left_out = if leaves_out { leave_out::all(run, ledger, (&tables, &all)).await? } else { 0 };
-        let failed = match come_in(run, ledger, (&tables, &all)).await {
+        let left_out = if leaves_out { leave_out::all(run, ledger, &tables, &all).await? } else { 0 };
+        let failed = match come_in(run, ledger, &tables, &all).await {
             Err(error) if rejects::skips(run) => leave_out::hinted(run, error),
             Err(error) => Box::pin(place::located(run, ledger, &tables, error)).await,
             Ok(()) => return Ok(()),
@@ -146,7 +146,8 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
 async fn come_in(
     run: &Run,
     ledger: &Ledger,
-    (tables, all): (&[(&TablePlan, &StagingPlan)], &[Into]),
+    tables: &[(&TablePlan, &StagingPlan)],
+    all: &[Into],
 ) -> Result<()> {
     // What an earlier try has brought in is counted anew.
     run.steps.store(0, Relaxed);
@@ -357,7 +358,7 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
     let mut named = Vec::new();
     for (table, staging) in tables {
         let (old, new) = (&table.table.relation, staging::new_table(&table.table.relation, staging));
-        let prepared = prepare(run, ledger, (table, staging), Replacement { old, new: &new }).await;
+        let prepared = prepare(run, ledger, table, staging, Replacement { old, new: &new }).await;
         let is_there = async |session: &Session| staging::exists(session, &staging.relation).await;
         // If not, another run of the job has brought its rows in meanwhile, as the ledger says.
         if prepared.is_ok() || on_session(run, is_there).await? {
@@ -388,7 +389,8 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
 async fn prepare(
     run: &Run,
     ledger: &Ledger,
-    (table, staging): (&TablePlan, &StagingPlan),
+    table: &TablePlan,
+    staging: &StagingPlan,
     replacement: Replacement<'_>,
 ) -> Result<()> {
     if !staging::is_new_table(staging) {

@@ -43,18 +43,19 @@ pub(crate) struct Tried {
 /// # Errors
 /// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of the session.
 pub(crate) async fn begin(
-    (connection, session): (&Connection, &Session),
+    connection: &Connection,
+    session: &Session,
     ledger: &Ledger,
     plan: &Plan,
     tried: &Tried,
 ) -> Result<Found> {
     let (asks, began) = (asks(&plan.job), Instant::now());
     loop {
-        if !hold_soon(session, ledger, (&plan.job_id, asks)).await? {
+        if !hold_soon(session, ledger, &plan.job_id, asks).await? {
             return Err(being_restored(&plan.job_id));
         }
         let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
-        let begun = in_turn((connection, session), ledger, plan, (asks, is_patient), tried).await;
+        let begun = in_turn(connection, session, ledger, plan, is_patient, tried).await;
         if asks && !matches!(begun, Ok(Some(_))) {
             // It gives way: the next one must not find it at work. Of two errors the first is told.
             let left = ledger.cease_to_hold_job(session, &plan.job_id).await;
@@ -87,28 +88,29 @@ pub(crate) fn in_turn_ms(job: &Job) -> u64 {
 
 /// `None`: sessions are at work that a killed run may have left, and will be gone a moment later.
 async fn in_turn(
-    (connection, session): (&Connection, &Session),
+    connection: &Connection,
+    session: &Session,
     ledger: &Ledger,
     plan: &Plan,
-    (asks, is_patient): (bool, bool),
+    is_patient: bool,
     tried: &Tried,
 ) -> Result<Option<Found>> {
-    let own = own(session, ledger, plan).await?;
+    let (own, asks) = (own(session, ledger, plan).await?, asks(&plan.job));
     if asks {
-        let rivals = rivals(session, ledger, (plan, &own)).await?;
+        let rivals = rivals(session, ledger, plan, &own).await?;
         if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
             return Ok(None);
         }
         expect_not_outdated(plan, rivals, tried)?;
     }
-    let in_part = in_part::find(session, ledger, (plan, &own)).await?;
-    expect_ended((connection, ledger), plan, in_part.as_ref())?;
+    let in_part = in_part::find(session, ledger, plan, &own).await?;
+    expect_ended(connection, ledger, plan, in_part.as_ref())?;
     in_part::forget_emptied(session, ledger, plan).await?;
     let forgotten = begin_job(session, ledger, plan, tried).await?;
     tried.holder_pid.store(session.backend().pid, Relaxed);
     if asks {
         // Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
-        expect_not_outdated(plan, rivals(session, ledger, (plan, &own)).await?, tried)?;
+        expect_not_outdated(plan, rivals(session, ledger, plan, &own).await?, tried)?;
     }
     Ok(Some(Found { in_part, forgotten }))
 }
@@ -126,7 +128,8 @@ async fn own(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Own> {
 
 /// Of a job at work its rivals are told already. Who means to load beside it does.
 fn expect_ended(
-    (connection, ledger): (&Connection, &Ledger),
+    connection: &Connection,
+    ledger: &Ledger,
     plan: &Plan,
     in_part: Option<&StoredInPart>,
 ) -> Result<()> {
@@ -149,8 +152,8 @@ pub(crate) async fn refusal(connection: &Connection, plan: &Plan) -> Result<Opti
             return Ok(None);
         }
         let own = own(&session, &ledger, plan).await?;
-        let in_part = in_part::find(&session, &ledger, (plan, &own)).await?;
-        Ok(expect_ended((connection, &ledger), plan, in_part.as_ref()).err())
+        let in_part = in_part::find(&session, &ledger, plan, &own).await?;
+        Ok(expect_ended(connection, &ledger, plan, in_part.as_ref()).err())
     };
     let refusal = connection.attend(&session, asking).await?;
     connection.keep(session);
@@ -159,15 +162,16 @@ pub(crate) async fn refusal(connection: &Connection, plan: &Plan) -> Result<Opti
 
 /// In the turn of a load at work: nobody has begun to load files of which it has stored nothing.
 async fn expect_alone(
-    (connection, session): (&Connection, &Session),
+    connection: &Connection,
+    session: &Session,
     ledger: &Ledger,
     plan: &Plan,
 ) -> Result<()> {
     // Who means to load beside it has begun in its sight, and gives way to nobody.
     let own = Own { at_work: true, ..own(session, ledger, plan).await? };
-    expect_no_rivals(plan, rivals(session, ledger, (plan, &own)).await?)?;
-    let in_part = in_part::find(session, ledger, (plan, &own)).await?;
-    expect_ended((connection, ledger), plan, in_part.as_ref())
+    expect_no_rivals(plan, rivals(session, ledger, plan, &own).await?)?;
+    let in_part = in_part::find(session, ledger, plan, &own).await?;
+    expect_ended(connection, ledger, plan, in_part.as_ref())
 }
 
 /// Others have taken what the load, which had lost its sessions, was at work on.
@@ -179,11 +183,16 @@ pub(crate) fn is_taken(error: &Error) -> bool {
 ///
 /// # Errors
 /// As [`is_taken`] says, where the load cannot go on; those of the session.
-pub(crate) async fn hold_again(at: (&Connection, &Session), ledger: &Ledger, plan: &Plan) -> Result<()> {
-    let (session, asks) = (at.1, asks(&plan.job));
+pub(crate) async fn hold_again(
+    connection: &Connection,
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+) -> Result<()> {
+    let asks = asks(&plan.job);
     if asks {
         ledger.take_turn(session).await?;
-        expect_alone(at, ledger, plan).await?;
+        expect_alone(connection, session, ledger, plan).await?;
     }
     if !ledger.hold_job(session, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
@@ -207,7 +216,7 @@ pub(crate) async fn expect_held(run: &Run, session: &Session) -> Result<()> {
         return Ok(());
     }
     ledger.take_turn(session).await?;
-    let alone = expect_alone((connection, session), ledger, plan).await;
+    let alone = expect_alone(connection, session, ledger, plan).await;
     let ended = ledger.end_turn(session).await;
     if let Some(taken) = alone.as_ref().err().filter(|error| is_taken(error)) {
         run.halt.fail_all(taken.clone());
@@ -234,7 +243,7 @@ fn expect_no_rivals(plan: &Plan, rivals: Vec<Rival>) -> Result<()> {
 }
 
 /// Files of the plan, but for its job's own, that another job has loaded, and the rows are there, or is loading.
-async fn rivals(session: &Session, ledger: &Ledger, (plan, own): (&Plan, &Own)) -> Result<Vec<Rival>> {
+async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> Result<Vec<Rival>> {
     let mut rivals = ledger.rivals(session, plan, own).await?;
     rivals.retain(|rival| rival.at_work || !comes_once_more(&plan.job, &rival.file));
     let mut by_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -272,7 +281,7 @@ async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Trie
         ledger.leave_job(session, &plan.job_id).await?;
         is_free
     };
-    if !hold_soon(session, ledger, (&plan.job_id, false)).await? {
+    if !hold_soon(session, ledger, &plan.job_id, false).await? {
         return Err(being_restored(&plan.job_id));
     }
     if is_free && ledger.begin(session, plan).await? {
@@ -304,7 +313,7 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
 
 /// Holds the job, `in_turn` with other loads that begin. Another load that begins looks after what killed jobs have left, which may
 /// take it a moment.
-async fn hold_soon(session: &Session, ledger: &Ledger, (job_id, in_turn): (&str, bool)) -> Result<bool> {
+async fn hold_soon(session: &Session, ledger: &Ledger, job_id: &str, in_turn: bool) -> Result<bool> {
     let began = Instant::now();
     loop {
         // Sent together: one round trip.

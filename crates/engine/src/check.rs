@@ -62,7 +62,7 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let reject_file = reject_file.map(|path| RejectFile::named(&plan, path));
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
     let noted = AtomicBool::new(false);
-    let begin = || Box::pin(begin(context, (&ledger, reject_file.is_some()), &plan, &noted));
+    let begin = || Box::pin(begin(context, &ledger, reject_file.is_some(), &plan, &noted));
     for message in &plan.warnings {
         context.warn(message.clone());
     }
@@ -87,18 +87,19 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     warn_of_record_like(&run);
     let looked = match guards::begin(&run, &session).await {
         Ok(mut guard) => {
-            let steps = Box::pin(read_and_ask(&run, (&ledger, reject_file.is_some()), opened));
+            let steps = Box::pin(read_and_ask(&run, &ledger, reject_file.is_some(), opened));
             guarded(&run, &mut session, &mut guard, steps).await
         }
         Err(refused) => Err(refused),
     };
-    Ok(Box::pin(account(&run, (&ledger, reject_file.as_ref()), session, looked)).await)
+    Ok(Box::pin(account(&run, &ledger, reject_file.as_ref(), session, looked)).await)
 }
 
 /// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it.
 async fn begin(
     context: &Context,
-    (ledger, reads_rejects): (&Ledger, bool),
+    ledger: &Ledger,
+    reads_rejects: bool,
     plan: &Plan,
     noted: &AtomicBool,
 ) -> Result<Session> {
@@ -127,11 +128,7 @@ async fn begin(
     Ok(session)
 }
 
-async fn read_and_ask(
-    run: &Arc<Run>,
-    (ledger, keeps): (&Ledger, bool),
-    opened: Vec<Opened>,
-) -> Result<Findings> {
+async fn read_and_ask(run: &Arc<Run>, ledger: &Ledger, keeps: bool, opened: Vec<Opened>) -> Result<Findings> {
     Box::pin(pipeline::run(run, opened)).await?;
     Box::pin(finish::finish(run)).await?;
     rejects::check(run)?;
@@ -141,7 +138,8 @@ async fn read_and_ask(
 /// Makes up the account, then takes away all that was made for it.
 async fn account(
     run: &Run,
-    (ledger, reject_file): (&Ledger, Option<&RejectFile>),
+    ledger: &Ledger,
+    reject_file: Option<&RejectFile>,
     session: Session,
     looked: Result<Findings>,
 ) -> Checked {

@@ -54,7 +54,8 @@ pub(crate) struct Places {
 pub(crate) async fn server_places(
     context: &Context,
     session: &Session,
-    (tables, makes_tables): (&[&Relation], bool),
+    tables: &[&Relation],
+    makes_tables: bool,
 ) -> Result<Places> {
     if context.connection.server_cpus().is_none() || !is_here(session) {
         return Ok(Places { elsewhere: true, ..Places::default() });

@@ -132,7 +132,8 @@ pub(crate) async fn store(
     table: &Table,
     target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
-    (slot, patience): (&Slot, &mut Patience),
+    slot: &Slot,
+    patience: &mut Patience,
 ) -> Result<Taken> {
     let plain = (table.plainly.load(Relaxed) && chunk.faster.is_some()).then(|| plain(chunk));
     let chunk = plain.as_ref().unwrap_or(chunk);
@@ -184,7 +185,7 @@ pub(crate) async fn store(
     table.forget(run);
     match failed {
         Some(failed) if directive(&failed.error) == Directive::GiveUp => {
-            match explain(run, table, target, (chunk, failed)).await {
+            match explain(run, table, target, chunk, failed).await {
                 Some(error) => Err(error),
                 None => {
                     table.plainly.store(true, Relaxed);
@@ -232,7 +233,8 @@ async fn explain(
     run: &Run,
     table: &Table,
     target: &ChunkTarget<'_>,
-    (chunk, failed): (&CopyChunk, ChunkError),
+    chunk: &CopyChunk,
+    failed: ChunkError,
 ) -> Option<Error> {
     if chunk.faster.is_none() {
         return Some(locate(run, chunk, failed).await);

@@ -146,7 +146,7 @@ async fn hold_again(run: &Run, lost: &Session, tries: &mut Tries) -> Option<Resu
     let session = run.context.connection.open().await.map_err(|error| tries.failed(&error)).ok()?;
     tries.opened();
     if let Some(ledger) = &run.ledger {
-        let holding = begin::hold_again((&run.context.connection, &session), ledger, &run.plan);
+        let holding = begin::hold_again(&run.context.connection, &session, ledger, &run.plan);
         match timeout(HELD_WITHIN, Box::pin(holding)).await.ok()? {
             Err(error) if begin::is_taken(&error) => return Some(Err(error)),
             held => held.ok()?,
@@ -175,7 +175,7 @@ impl Guard {
         let makes_tables =
             run.plan.tables.iter().any(|table| table.create.is_some() || table.staging.is_some());
         let learn = async {
-            let places = server_places(&run.context, session, (&tables, makes_tables));
+            let places = server_places(&run.context, session, &tables, makes_tables);
             tokio::try_join!(places, guards::sees_replicas(session))
         };
         if let Ok(Ok((places, replicas))) = timeout(ANSWER_WITHIN, learn).await {

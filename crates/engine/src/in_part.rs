@@ -19,23 +19,20 @@ use std::collections::BTreeSet;
 pub(crate) async fn find(
     session: &Session,
     ledger: &Ledger,
-    (plan, own): (&Plan, &Own),
+    plan: &Plan,
+    own: &Own,
 ) -> Result<Option<StoredInPart>> {
-    match look(session, ledger, (plan, own)).await {
+    match look(session, ledger, plan, own).await {
         Err(_) if plan.job.force && !session.is_closed() => Ok(None),
         looked => looked,
     }
 }
 
-async fn look(
-    session: &Session,
-    ledger: &Ledger,
-    (plan, own): (&Plan, &Own),
-) -> Result<Option<StoredInPart>> {
+async fn look(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> Result<Option<StoredInPart>> {
     if !comes_on_top(&plan.job) {
         return Ok(None);
     }
-    for stored in ledger.stored_in_part(session, (plan, own)).await? {
+    for stored in ledger.stored_in_part(session, plan, own).await? {
         if is_there(session, ledger, plan, &stored).await? {
             return Ok(Some(stored));
         }
@@ -102,7 +99,7 @@ pub(crate) async fn forget_emptied(session: &Session, ledger: &Ledger, plan: &Pl
         let has_rows = row.status != JobStatus::Done && row.chunks > 0;
         // Who is at work for it looks after it.
         if is_earlier && has_rows && ledger.take_job(session, &row.job_id).await? {
-            let forgotten = forget_emptied_of(session, ledger, (plan, &row)).await;
+            let forgotten = forget_emptied_of(session, ledger, plan, &row).await;
             ledger.leave_job(session, &row.job_id).await?;
             forgotten?;
         }
@@ -110,7 +107,7 @@ pub(crate) async fn forget_emptied(session: &Session, ledger: &Ledger, plan: &Pl
     Ok(())
 }
 
-async fn forget_emptied_of(session: &Session, ledger: &Ledger, (plan, row): (&Plan, &JobRow)) -> Result<()> {
+async fn forget_emptied_of(session: &Session, ledger: &Ledger, plan: &Plan, row: &JobRow) -> Result<()> {
     let relations: BTreeSet<&Relation> = row.plan.tables.iter().map(|table| &table.table.relation).collect();
     for relation in relations {
         let is_here = plan.tables.iter().any(|table| table.table.relation == *relation);

@@ -82,7 +82,7 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
         let session = connection.open().await?;
         let cpus = connection.server_cpus();
         let choose = |captured: &_, other: Option<&_>| {
-            decide_indexes(captured, (job, cpus), (ToCome::of(plan), other), true).chosen()
+            decide_indexes(captured, job, cpus, ToCome::of(plan), other, true).chosen()
         };
         let dropping =
             drop_chosen(&session, ledger, &run.plan.job_id, (&plan.relation, lock_within_ms), choose);
@@ -172,7 +172,7 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         } else {
             entries.await
         };
-        let entries = entries.map_err(|error| with_hint(error, (&context, ledger, job_id)))?;
+        let entries = entries.map_err(|error| with_hint(error, &context, ledger, job_id))?;
         let begun = run.early.begun();
         if !(entries.is_empty() && begun.is_empty()) {
             run.puts_back.store(true, Relaxed);
@@ -361,16 +361,16 @@ async fn put_back_once(
     let mut failed = Failed::default();
     // Rows of others are to meet them as soon as may be.
     for entry in &triggers {
-        let done = put_back_one(context, work, (entry, None)).await;
-        failed.note((context, ledger), entry, done);
+        let done = put_back_one(context, work, entry, None).await;
+        failed.note(context, ledger, entry, done);
     }
     let building = stream::iter(indexes.iter().enumerate()).map(|(no, entry)| {
         let workers_max = crew.workers(no);
-        async move { (entry, put_back_one(context, work, (entry, workers_max)).await) }
+        async move { (entry, put_back_one(context, work, entry, workers_max).await) }
     });
     let mut building = building.buffer_unordered(crew.builders());
     while let Some((entry, done)) = building.next().await {
-        failed.note((context, ledger), entry, done);
+        failed.note(context, ledger, entry, done);
     }
     drop(building);
     if work.brief {
@@ -386,13 +386,13 @@ async fn put_back_once(
         let rows = rows_of_entries(&possible).into_iter().map(|row| async move {
             let mut done = Vec::with_capacity(row.len());
             for entry in row {
-                done.push((entry, put_back_one(context, work, (entry, crew.cpus_each)).await));
+                done.push((entry, put_back_one(context, work, entry, crew.cpus_each).await));
             }
             done
         });
         let mut rows = stream::iter(rows).buffer_unordered(side_by_side);
         while let Some(row) = rows.next().await {
-            row.into_iter().for_each(|(entry, done)| failed.note((context, ledger), entry, done));
+            row.into_iter().for_each(|(entry, done)| failed.note(context, ledger, entry, done));
         }
     }
     failed
@@ -431,11 +431,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    async fn put_back(
-        &self,
-        context: &Context,
-        (entry, workers_max): (&Undo, Option<u32>),
-    ) -> Result<PutBack> {
+    async fn put_back(&self, context: &Context, entry: &Undo, workers_max: Option<u32>) -> Result<PutBack> {
         let spare = self.spare.lock().pop();
         let session = match spare.filter(|session| !session.is_closed()) {
             Some(session) => session,
@@ -455,7 +451,8 @@ impl Work<'_> {
 async fn put_back_one(
     context: &Context,
     work: &Work<'_>,
-    (entry, workers_max): (&Undo, Option<u32>),
+    entry: &Undo,
+    workers_max: Option<u32>,
 ) -> Result<PutBack> {
     // Triggers take nothing that a load pauses for, and who is stopped puts back at once.
     if let Some(run) = work.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
@@ -465,7 +462,7 @@ async fn put_back_one(
         return Err(error);
     }
     let start = Instant::now();
-    let put_back = || work.put_back(context, (entry, workers_max));
+    let put_back = || work.put_back(context, entry, workers_max);
     let done = patiently(context, work.retry_for, put_back).await?;
     let seconds = start.elapsed().as_secs_f64();
     let title = entry.to_string();
@@ -519,13 +516,13 @@ struct Failed {
 }
 
 impl Failed {
-    fn note(&mut self, (context, ledger): (&Context, &Ledger), entry: &Undo, done: Result<PutBack>) {
+    fn note(&mut self, context: &Context, ledger: &Ledger, entry: &Undo, done: Result<PutBack>) {
         let error = match done {
             Ok(done) => {
                 self.gone.extend(is_gone(done, entry.change.kind).then_some(entry.number));
                 return;
             }
-            Err(error) => with_hint(error, (context, ledger, &entry.job_id)),
+            Err(error) => with_hint(error, context, ledger, &entry.job_id),
         };
         self.numbers.insert(entry.number);
         self.names.insert((entry.change.table_oid, entry.change.name.clone()));
@@ -558,7 +555,7 @@ fn is_gone(done: PutBack, kind: UndoKind) -> bool {
 }
 
 /// The error with a hint that has the whole command which puts back.
-pub(crate) fn with_hint(error: Error, (context, ledger, job_id): (&Context, &Ledger, &str)) -> Error {
+pub(crate) fn with_hint(error: Error, context: &Context, ledger: &Ledger, job_id: &str) -> Error {
     match error.hint() {
         Some(hint) if hint.contains("howdah restore") => {
             again::in_full(error, &context.connection, job_id, ledger.schema())

@@ -70,7 +70,8 @@ impl Left {
         self,
         context: &Context,
         ledger: &Ledger,
-        (tuned, lock_within_ms): (bool, u64),
+        tuned: bool,
+        lock_within_ms: u64,
         retry_for: Duration,
     ) -> (Result<usize>, Result<usize>) {
         let rebuilt = Rebuilt::of(&self.dropped);

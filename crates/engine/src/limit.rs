@@ -19,7 +19,7 @@ pub(crate) fn of(summary: &Summary) -> Option<Limit> {
     longest_stage(&summary.stages, wall_seconds).or_else(|| {
         let largest = summary.files.iter().max_by_key(|file| file.bytes_read);
         let location = largest.map_or("", |file| file.location.as_str());
-        of_copying(&summary.waits, (&summary.stages, wall_seconds), location)
+        of_copying(&summary.waits, &summary.stages, wall_seconds, location)
     })
 }
 
@@ -51,7 +51,8 @@ fn longest_stage(stages: &BTreeMap<Stage, f64>, wall_seconds: f64) -> Option<Lim
 /// (<https://www.postgresql.org/docs/current/monitoring-stats.html#WAIT-EVENT-TABLE>).
 fn of_copying(
     waits: &BTreeMap<String, f64>,
-    (stages, wall_seconds): (&BTreeMap<Stage, f64>, f64),
+    stages: &BTreeMap<Stage, f64>,
+    wall_seconds: f64,
     location: &str,
 ) -> Option<Limit> {
     let mut causes: Vec<(&str, f64)> = Vec::new();
@@ -145,7 +146,7 @@ mod tests {
     fn what_the_server_waited_for_is_told_by_what_the_threads_were_at() {
         let limit = |location: &str, stages: &[(Stage, f64)], waits: &[(&str, f64)]| {
             let waits = waits.iter().map(|(wait, share)| ((*wait).to_owned(), *share)).collect();
-            of_copying(&waits, (&stages.iter().copied().collect(), 10.0), location).unwrap().what
+            of_copying(&waits, &stages.iter().copied().collect(), 10.0, location).unwrap().what
         };
         let waits = [("Client:ClientRead", 0.7), ("CPU", 0.3)];
         let read = [(Stage::Read, 9.0), (Stage::Decompress, 2.0)];

@@ -136,9 +136,9 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
             // Each step is large, and whoever calls may have a stack of 2 MiB only.
             let steps = Box::pin(load_and_finish(&run, opened));
             let ended = guarded(&run, &mut session, &mut guard, steps).await;
-            Box::pin(account(&run, (session, guard), ended, reject_file)).await
+            Box::pin(account(&run, session, guard, ended, reject_file)).await
         }
-        Err(refused) => Box::pin(account(&run, (session, Guard::default()), Err(refused), reject_file)).await,
+        Err(refused) => Box::pin(account(&run, session, Guard::default(), Err(refused), reject_file)).await,
     };
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
@@ -227,7 +227,7 @@ async fn open_ledger(
         ledger.expect_readable_records(session).await?;
     }
     let begin::Found { in_part, forgotten } =
-        begin::begin((&context.connection, session), ledger, plan, tried).await?;
+        begin::begin(&context.connection, session, ledger, plan, tried).await?;
     make_tables(session, Some(ledger), plan).await?;
     if !lacks {
         Box::pin(expect_whole(context, session, plan)).await?;
@@ -344,7 +344,8 @@ pub(crate) async fn guarded<T>(
 /// that is; one that did not end well is closed first, since putting back may take its time.
 async fn account(
     run: &Arc<Run>,
-    (mut session, mut guard): (Session, Guard),
+    mut session: Session,
+    mut guard: Guard,
     ended: Result<()>,
     reject_file: Option<&RejectFile>,
 ) -> Outcome {

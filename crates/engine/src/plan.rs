@@ -161,7 +161,7 @@ async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned>
     loop {
         // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
         let progress = Progress::default();
-        match context.stop.guard(Box::pin(plan_all(context, job.clone(), (to_load, &progress)))).await {
+        match context.stop.guard(Box::pin(plan_all(context, job.clone(), to_load, &progress))).await {
             Err(error) if progress.again.load(Relaxed) => {
                 let reached = progress.steps.load(Relaxed);
                 if reached > furthest {
@@ -195,11 +195,7 @@ fn patience_of(job: &Job) -> Duration {
 
 /// Sets `progress.again` once the rest may be done again: not while the server cannot be reached at all, which was tried
 /// long enough then, and not if a pipe would lose what was read of it.
-async fn plan_all(
-    context: &Context,
-    mut job: Job,
-    (to_load, progress): (bool, &Progress),
-) -> Result<Planned> {
+async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Progress) -> Result<Planned> {
     if job.format.encoding.is_none() {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
@@ -228,7 +224,6 @@ async fn plan_all(
     }
     choice.keep(&mut sources);
     let came = (choice.came > 0).then(|| identity::came_since(&job, &settled.name, choice.came));
-    let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
     let name = std::mem::take(&mut settled.name);
     let mut plan = empty_plan(&job, name, identity, session.server_version());
     plan.value_settings.clone_from(session.values());
@@ -243,16 +238,11 @@ async fn plan_all(
         connection.keep(session);
         return Ok(planned);
     }
-    let placed = place(heads, (&job, progress), (sources, &order), &mut plan).await?;
+    let placed = place(heads, &job, progress, sources, &mut plan).await?;
     settled.closed.take().map_or(Ok(()), Err)?;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
-    let dated = Box::pin(around_rows(
-        context,
-        &session,
-        &mut plan,
-        (&rows_to_come, settled.history.has_rows(), to_load),
-    ))
-    .await?;
+    let begun = settled.history.has_rows();
+    let dated = Box::pin(around_rows(context, &session, &mut plan, &rows_to_come, begun, to_load)).await?;
     unused_options::warn(context, &session, &mut plan, &placed).await?;
     plan.warnings.extend(sources::cut_off(&plan.files).into_iter().chain(came).chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan.files, &placed);
@@ -273,14 +263,16 @@ async fn plan_all(
 /// Reads the heads of the sources, and plans the tables that they go to and how. The files are numbered in this order of the sources.
 async fn place(
     heads: Heads<'_>,
-    (job, progress): (&Job, &Progress),
-    (sources, order): (Vec<Source>, &[String]),
+    job: &Job,
+    progress: &Progress,
+    sources: Vec<Source>,
     plan: &mut Plan,
 ) -> Result<Vec<(u32, Head)>> {
     let (context, session) = (heads.context, heads.session);
+    let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
     let heads = heads.read_all(sources).await?;
     progress.steps.store(2, Relaxed);
-    let planning = Box::pin(tables::plan_all(context, session, (job, &plan.job_id), heads));
+    let planning = Box::pin(tables::plan_all(context, session, job, &plan.job_id, heads));
     let (mut tables, placed) = planning.await?;
     progress.steps.store(3, Relaxed);
     let placed = in_order(placed, &tables);
@@ -290,7 +282,7 @@ async fn place(
         .iter()
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
-    arrival::number_inputs(&mut plan.files, order, &tables)?;
+    arrival::number_inputs(&mut plan.files, &order, &tables)?;
     plan.tables = tables;
     Ok(placed)
 }
@@ -371,7 +363,7 @@ async fn connect(
     progress.steps.store(1, Relaxed);
     progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
     let settling = Box::pin(async {
-        let told = who_it_is((connection, &session), job, sources).await;
+        let told = who_it_is(connection, &session, job, sources).await;
         lacking_rights::put_off_closed(told, job, &versions(sources))
     });
     let asking =
@@ -391,14 +383,15 @@ fn versions(sources: &[Source]) -> Vec<Version> {
 
 /// The job by the files that are its own, of those that were found.
 async fn who_it_is(
-    (connection, session): (&Connection, &Session),
+    connection: &Connection,
+    session: &Session,
     job: &Job,
     sources: &[Source],
 ) -> Result<(Identity, Settled, Choice)> {
     let mut choice = Choice::new(job, loaded::look(session, job, sources).await?);
     let mut versions = versions(sources);
     if choice.leaves_out()
-        && let Some((identity, mut settled)) = begun_with_all((connection, session), job, &versions).await?
+        && let Some((identity, mut settled)) = begun_with_all(connection, session, job, &versions).await?
     {
         choice = choice.with_all();
         choice.keep_own(settled.own.take());
@@ -410,19 +403,20 @@ async fn who_it_is(
     if let Some(latest) = choice.latest_job().filter(|_| choice.is_nothing()) {
         return Ok((identity, Settled::nothing_new(latest, job), choice));
     }
-    let mut settled = identity.settle((connection, session), job, (&versions, &found)).await?;
+    let mut settled = identity.settle(connection, session, job, &versions, &found).await?;
     choice.keep_own(settled.own.take());
     Ok((identity, settled, choice))
 }
 
 /// A job that has stored rows of some of these files goes on as it was begun, whatever others have loaded of them since.
 async fn begun_with_all(
-    (connection, session): (&Connection, &Session),
+    connection: &Connection,
+    session: &Session,
     job: &Job,
     versions: &[Version],
 ) -> Result<Option<(Identity, Settled)>> {
     let mut identity = Identity::new(job, versions);
-    match identity.settle((connection, session), job, (versions, versions)).await {
+    match identity.settle(connection, session, job, versions, versions).await {
         Ok(settled) => Ok(settled.history.has_rows().then_some((identity, settled))),
         // One that began with fewer files.
         Err(error) if error.kind() == ErrorKind::SourceChanged => Ok(None),
@@ -485,16 +479,16 @@ async fn around_rows(
     context: &Context,
     session: &Session,
     plan: &mut Plan,
-    (rows_to_come, begun, to_load): (&indexes::RowsToCome, bool, bool),
+    rows_to_come: &indexes::RowsToCome,
+    begun: bool,
+    to_load: bool,
 ) -> Result<Vec<new_partitions::Dated>> {
     if !settle::is_due_when_empty(&plan.job, begun) {
         settle::make_whole(context, session, plan, to_load).await?;
     }
-    let job = &plan.job;
-    plan.indexes =
-        indexes::choose(context, session, (job, begun, to_load), &plan.job_id, &plan.tables, rows_to_come)
-            .await?;
+    plan.indexes = indexes::choose(context, session, plan, rows_to_come, begun, to_load).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
+    let job = &plan.job;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
     plan.tuning = tune::choose(context, session, plan).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;

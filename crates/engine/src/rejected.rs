@@ -49,7 +49,7 @@ pub async fn write_files(
     path: &Path,
 ) -> Result<Vec<(PathBuf, u64)>> {
     let (ledger, session) = (Ledger::new(schema), connection.open().await?);
-    let written = write(connection, (&ledger, &session), row, (path, &BTreeSet::new())).await;
+    let written = write(connection, &ledger, &session, row, path, &BTreeSet::new()).await;
     written
         .map(|replaced| replaced.written)
         .map_err(|error| again::in_full(error, connection, &row.job_id, schema))
@@ -114,9 +114,11 @@ impl Replaced {
 /// `others` are left as they are.
 async fn write(
     connection: &Connection,
-    (ledger, session): (&Ledger, &Session),
+    ledger: &Ledger,
+    session: &Session,
     row: &JobRow,
-    (path, others): (&Path, &BTreeSet<PathBuf>),
+    path: &Path,
+    others: &BTreeSet<PathBuf>,
 ) -> Result<Replaced> {
     let files = connection.attend(session, ledger.rejected_files(session, &row.job_id)).await?;
     let layouts = Layouts::new(&row.plan);
@@ -137,7 +139,7 @@ async fn write(
         written.insert(*group, Writer::new(head, path)?);
     }
     if !written.is_empty() {
-        write_records(ledger, session, (row, &layouts), &mut written).await?;
+        write_records(ledger, session, row, &layouts, &mut written).await?;
     }
     let written = written.into_values().map(Writer::finish).collect::<Result<_>>()?;
     Ok(Replaced { written, kept, older: None })
@@ -165,8 +167,8 @@ async fn replace(
     file: &RejectFile,
 ) -> Result<Replaced> {
     let session = connection.open().await?;
-    let others = file.others((ledger, &session), (&row.job_id, &row.plan)).await?;
-    let mut replaced = write(connection, (ledger, &session), row, (file.path(), &others)).await?;
+    let others = file.others(ledger, &session, &row.job_id, &row.plan).await?;
+    let mut replaced = write(connection, ledger, &session, row, file.path(), &others).await?;
     if row.plan.job.rejects_of.is_some() {
         // Beside the file that it has read may stand others of the same job, not loaded yet.
         return Ok(replaced);
@@ -211,7 +213,8 @@ fn of_layout(layout: &Layout<'_>) -> String {
 async fn write_records(
     ledger: &Ledger,
     session: &Session,
-    (row, layouts): (&JobRow, &Layouts<'_>),
+    row: &JobRow,
+    layouts: &Layouts<'_>,
     written: &mut BTreeMap<Group, Writer>,
 ) -> Result<()> {
     let mut rejects = ledger.rejects(session, &row.job_id).await?;

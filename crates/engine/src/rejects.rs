@@ -123,7 +123,8 @@ pub(crate) async fn store_rest(
 /// line, or that fits no page, for which COPY names the last line of those that it stores at a time: by storing parts of the chunk, in a transaction that is rolled back.
 pub(crate) async fn place(
     run: &Run,
-    (session, target): (&mut Session, &ChunkTarget<'_>),
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
     progress: &CopyProgress,
     mut failed: ChunkError,

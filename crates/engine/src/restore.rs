@@ -185,7 +185,7 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, left: Lef
         return Err(if by_load { at_work(job_id) } else { being_restored(job_id) });
     }
     predecessor::end_all(context, &session, ledger, job_id).await?;
-    match left.put_back(context, ledger, (true, LOCK_WITHIN_MS), RETRY_FOR).await {
+    match left.put_back(context, ledger, true, LOCK_WITHIN_MS, RETRY_FOR).await {
         // The command ends with the first, and the other one is as open.
         (Err(dropped), Err(tuned)) => {
             context.warn(with_its_hint(&tuned));

@@ -366,7 +366,7 @@ impl<'a> Worker<'a> {
         let (run, file_no) = (self.run, chunk.origin.file_no);
         let Some(table) = run.frozen.of(&run.plan, file_no) else { return Ok(false) };
         let target = ChunkTarget { held: true, synchronous: true, ..target(run, chunk) };
-        let storing = frozen::store(run, table, &target, chunk, (&self.slot, &mut self.patience));
+        let storing = frozen::store(run, table, &target, chunk, &self.slot, &mut self.patience);
         match run.context.stop.guard(storing).await {
             Ok(Taken::Not) => return Ok(false),
             Ok(Taken::Lost) => return Ok(true),
@@ -400,7 +400,7 @@ impl<'a> Worker<'a> {
         let progress = &self.slot.progress;
         let storing = async {
             if let Some(comparison) = &run.comparison {
-                let comparing = comparison.compare(run, (&mut session, &target), chunk, progress);
+                let comparing = comparison.compare(run, &mut session, &target, chunk, progress);
                 return Box::pin(comparing).await.map(|()| (Outcome::AlreadyStored, Vec::new()));
             }
             if self.sifted || !chunk.aside.is_empty() {
@@ -409,7 +409,7 @@ impl<'a> Worker<'a> {
             match commit_chunk(&mut session, &target, chunk, progress).await {
                 Ok(outcome) => Ok((outcome, Vec::new())),
                 Err(failed) => {
-                    let placing = rejects::place(run, (&mut session, &target), chunk, progress, failed);
+                    let placing = rejects::place(run, &mut session, &target, chunk, progress, failed);
                     Err(Box::pin(placing).await)
                 }
             }

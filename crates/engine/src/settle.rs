@@ -187,8 +187,8 @@ async fn put_back_left(
     plan: &Plan,
 ) -> impl Iterator<Item = Error> + use<> {
     let tuned = plan.job.tune.unwrap_or_default() >= Tune::Session;
-    let how = (tuned, put_back_within_ms(plan));
-    let (dropped, given_up) = left.put_back(context, ledger, how, RETRY_FOR).await;
+    let (dropped, given_up) =
+        left.put_back(context, ledger, tuned, put_back_within_ms(plan), RETRY_FOR).await;
     [dropped.err(), given_up.err()].into_iter().flatten()
 }
 

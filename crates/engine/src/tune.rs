@@ -246,7 +246,7 @@ pub(crate) async fn give_up_all(
     let mut note = |done: Result<usize>| match done {
         Ok(not_back) => others += not_back,
         Err(error) => {
-            let error = with_hint(error, (context, ledger, &job_id));
+            let error = with_hint(error, context, ledger, &job_id);
             match &first {
                 None => first = Some(error),
                 Some(_) => context.warn(with_its_hint(&error)),
@@ -257,7 +257,7 @@ pub(crate) async fn give_up_all(
         let done = give_up_of_server(context, ledger, &of_server, retry_for).await;
         note(done.map(|given| tell_given(context, &of_server.iter().zip(given).collect::<Vec<_>>())));
     }
-    give_up_of_tables(context, ledger, (&of_tables, retry_for), note).await;
+    give_up_of_tables(context, ledger, &of_tables, retry_for, note).await;
     first.map_or(Ok(others), Err)
 }
 
@@ -289,7 +289,8 @@ async fn give_up_of_server(
 async fn give_up_of_tables(
     context: &Context,
     ledger: &Ledger,
-    (held, retry_for): (&[Held], Duration),
+    held: &[Held],
+    retry_for: Duration,
     mut note: impl FnMut(Result<usize>),
 ) {
     let connection = &context.connection;

@@ -451,7 +451,8 @@ impl Comparison {
     pub(crate) async fn compare(
         &self,
         run: &Run,
-        (session, target): (&mut Session, &ChunkTarget<'_>),
+        session: &mut Session,
+        target: &ChunkTarget<'_>,
         chunk: &CopyChunk,
         progress: &CopyProgress,
     ) -> Result<(), ChunkError> {

@@ -144,7 +144,7 @@ pub(crate) async fn run(run: Arc<Run>) {
         let busy = run.slots.busy();
         let waiting = waiting_for_chunks(&run, busy.len());
         if busy.is_empty() {
-            report(&run, &[], (0, waiting));
+            report(&run, &[], 0, waiting);
             continue;
         }
         if session.is_none() && !tries.is_due() {
@@ -171,7 +171,7 @@ pub(crate) async fn run(run: Arc<Run>) {
         };
         has_worked = true;
         tries.opened();
-        report(&run, &seen, (busy.len(), waiting));
+        report(&run, &seen, busy.len(), waiting);
         end_stalled(&busy, &seen);
         tell_held_up(&run, &busy, &seen, &mut told);
     }
@@ -202,7 +202,7 @@ fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
 }
 
 /// `open` sessions copy, others are `waiting` for the sources.
-fn report(run: &Run, seen: &[Activity], (open, waiting): (usize, usize)) {
+fn report(run: &Run, seen: &[Activity], open: usize, waiting: usize) {
     let mut waits: BTreeMap<String, u32> = BTreeMap::new();
     // Of sessions that the role may not look at, or that nobody tracks, nothing is told; nor of those between two states.
     let is_known =

@@ -75,7 +75,7 @@ pub(super) fn hinted(run: &Run, error: Error) -> Error {
 ///
 /// # Errors
 /// `TooManyErrors`; what ends a load.
-pub(super) async fn all(run: &Run, ledger: &Ledger, (tables, into): (&Staged<'_>, &[Into])) -> Result<u64> {
+pub(super) async fn all(run: &Run, ledger: &Ledger, tables: &Staged<'_>, into: &[Into]) -> Result<u64> {
     for (_, staging) in tables {
         on_session(run, async |session| found::analyze(session, &staging.relation).await).await?;
     }

@@ -43,7 +43,7 @@ struct Cut {
 
 impl Cut {
     /// Of so many sessions, pages and rows of the staging table, and pages of the table, if there may be turns.
-    fn of(sessions: u32, (pages, rows): (u64, u64), table_pages: Option<u64>) -> Cut {
+    fn of(sessions: u32, pages: u64, rows: u64, table_pages: Option<u64>) -> Cut {
         let between = u64::from(sessions * RANGES_BETWEEN_TURNS);
         let many_for_each_page = table_pages.is_some_and(|pages| rows >= ROWS_OF_PAGE_MIN * pages);
         if many_for_each_page && pages >= between * PAGES_MIN {
@@ -95,7 +95,7 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         let table_pages = if has_turns { Some(into.table_pages(session).await?) } else { None };
         let wanted = match into.comes_together {
             true => 1,
-            false => Cut::of(sessions, (pages, rows), table_pages).parts(),
+            false => Cut::of(sessions, pages, rows, table_pages).parts(),
         };
         let parts = ledger.cut_into_parts(session, job_id, &into.relation, wanted).await?;
         let cut = Cut::from_parts(parts);
@@ -116,7 +116,7 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     let progress = &progress;
     let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {
         let span = Span { turn, ..Span::of_range(range, borders) };
-        progress.note(one_part(run, ledger, into, (no, span, progress)).await)
+        progress.note(one_part(run, ledger, into, no, span, progress).await)
     });
     let done: Vec<Result<()>> = work.buffer_unordered(sessions as usize).collect().await;
     done.into_iter().collect::<Result<()>>()?;
@@ -155,7 +155,9 @@ async fn one_part(
     run: &Run,
     ledger: &Ledger,
     into: &Into,
-    (no, span, progress): (u32, Span, &Progress),
+    no: u32,
+    span: Span,
+    progress: &Progress,
 ) -> Result<Option<(u64, Changes)>> {
     run.when_open().await?;
     if progress.failed.load(Ordering::Relaxed) {
@@ -189,7 +191,7 @@ mod tests {
         for sessions in 1..=SESSIONS_MAX {
             for pages in [0, 100, 500, 2_000, 5_000, 100_000, 10_000_000] {
                 for table_pages in [None, Some(0), Some(20_000), Some(100_000_000)] {
-                    let cut = Cut::of(sessions, (pages, pages * 100), table_pages);
+                    let cut = Cut::of(sessions, pages, pages * 100, table_pages);
                     assert_eq!(Cut::from_parts(cut.parts()), cut);
                 }
             }

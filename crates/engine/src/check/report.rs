@@ -35,7 +35,7 @@ pub(super) async fn report(
     let (spots, mut files) = (Spots::new(run), Files::new(run, LOOKED_UP_WITHIN));
     let deadline = Instant::now() + LOOKED_UP_WITHIN;
     for counted in findings.counted.into_iter().filter(|counted| counted.records > 0) {
-        report.findings.push(found(run, (&spots, &mut files), counted, deadline).await);
+        report.findings.push(found(run, &spots, &mut files, counted, deadline).await);
     }
     report.not_checked = findings.unchecked.into_iter().map(not_checked).collect();
     if status == Status::Done {
@@ -145,7 +145,8 @@ fn refused(run: &Run, kind: RejectKind) -> Finding {
 
 async fn found(
     run: &Run,
-    (spots, files): (&Spots, &mut Files<'_>),
+    spots: &Spots,
+    files: &mut Files<'_>,
     counted: Counted,
     deadline: Instant,
 ) -> Finding {

@@ -144,7 +144,7 @@ pub(crate) async fn build_next(run: &Run, session: &mut Option<Session>) -> bool
         early.entries.lock().waiting = read.unwrap_or_default();
     }
     let Some((entry, building)) = early.take(run) else { return false };
-    let task = tokio::spawn(build(run, (entry, building), session.take()));
+    let task = tokio::spawn(build(run, entry, building, session.take()));
     tokio::select! {
         built = task => *session = built.ok().flatten(),
         () = early.over.wait() => {}
@@ -175,7 +175,8 @@ async fn open_indexes(run: &Run, session: &mut Option<Session>) -> Result<Vec<(R
 /// Builds it, whatever becomes of the load. Where the server's CPUs are known, those that others copy with are left to them.
 fn build(
     run: &Run,
-    (entry, building): (Undo, Building),
+    entry: Undo,
+    building: Building,
     session: Option<Session>,
 ) -> impl Future<Output = Option<Session>> + Send + 'static {
     let context = Context { stop: Stop::default(), ..run.context.clone() };
@@ -194,7 +195,7 @@ fn build(
             lock_within_ms,
             spare,
         };
-        match put_back_one(&context, &work, (&entry, workers_max)).await {
+        match put_back_one(&context, &work, &entry, workers_max).await {
             // What may pass is nothing to worry about yet.
             Err(error) if error.kind() == ErrorKind::Table => {
                 context.tell(format!("{}; it is tried once more behind the last row", error.message()));

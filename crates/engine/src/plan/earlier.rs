@@ -33,7 +33,8 @@ use std::collections::HashMap;
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
 pub(super) async fn go_on(
-    (connection, session): (&Connection, &Session),
+    connection: &Connection,
+    session: &Session,
     ledger: &Ledger,
     job: &Job,
     row: JobRow,
@@ -278,7 +279,9 @@ pub(super) async fn planned(
         heads.context,
         heads.session,
         &mut plan,
-        (&rows_to_come, settled.history.has_rows(), heads.to_load),
+        &rows_to_come,
+        settled.history.has_rows(),
+        heads.to_load,
     )
     .await?;
     let extent = Extent {

@@ -31,7 +31,8 @@ struct Seen {
 
 /// The table as it will be, and what leads there.
 pub(super) async fn shape(
-    by: (&Context, &Session),
+    context: &Context,
+    session: &Session,
     job: &Job,
     table: Table,
     heads: &[Head],
@@ -54,8 +55,8 @@ pub(super) async fn shape(
         let seen = seen.remove(&column.name).unwrap_or_default();
         let added = !before.iter().any(|known| known.name == column.name);
         let change = match added {
-            true => Some(add(by, job, column, &seen).await?),
-            false => widen(by, job, (relation, column), seen).await?,
+            true => Some(add(context, session, job, column, &seen).await?),
+            false => widen(context, session, job, relation, column, seen).await?,
         };
         shape.changes.extend(change);
     }
@@ -97,7 +98,8 @@ fn new_column(name: String) -> Column {
 }
 
 async fn add(
-    (context, session): (&Context, &Session),
+    context: &Context,
+    session: &Session,
     job: &Job,
     column: &mut Column,
     seen: &Seen,
@@ -116,9 +118,11 @@ async fn add(
 /// spelling are looked at when they come, as they are then; here only where columns cannot be altered then. Where nobody knows how they
 /// are meant, nothing is done.
 async fn widen(
-    (context, session): (&Context, &Session),
+    context: &Context,
+    session: &Session,
     job: &Job,
-    (relation, column): (&Relation, &mut Column),
+    relation: &Relation,
+    column: &mut Column,
     seen: Seen,
 ) -> Result<Option<TableChange>> {
     let Seen { state, among, witnesses, characters_max, .. } = seen;

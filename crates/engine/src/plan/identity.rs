@@ -205,9 +205,11 @@ impl Identity {
     /// What the ledger says about the job of these files. By all that were `found` it is told what has changed.
     pub(super) async fn settle(
         &mut self,
-        (connection, session): (&Connection, &Session),
+        connection: &Connection,
+        session: &Session,
         job: &Job,
-        (versions, found): (&[Version], &[Version]),
+        versions: &[Version],
+        found: &[Version],
     ) -> Result<Settled> {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
@@ -242,10 +244,10 @@ impl Identity {
             known.extend(ledger.of_work(session, &first.work_key, &self.identity).await?);
         }
         known.retain(|row| row.plan.identity == self.identity || has_records_alike(job, &row.plan.job));
-        if let Some(row) = self.of_other_files((&ledger, session), job, &known).await? {
+        if let Some(row) = self.of_other_files(&ledger, session, job, &known).await? {
             match of_its_files(job, &row, versions) {
                 Some((identity, own)) => {
-                    if let Some(settled) = earlier::go_on((connection, session), &ledger, job, row).await? {
+                    if let Some(settled) = earlier::go_on(connection, session, &ledger, job, row).await? {
                         *self = identity;
                         return Ok(Settled { own: Some(own), ..settled });
                     }
@@ -255,7 +257,7 @@ impl Identity {
             }
         }
         if !job.force {
-            self.refuse_changed_sources((&ledger, session), job, (&known, found), &name).await?;
+            self.refuse_changed_sources(&ledger, session, job, &known, found, &name).await?;
         }
         let Some(first) = first else {
             return Ok(fresh(name, job));
@@ -277,7 +279,7 @@ impl Identity {
         let again =
             done && (self.may_be_new || once_more) || job.force && is_over(session, &ledger, &last).await?;
         let earlier =
-            if again { None } else { earlier::go_on((connection, session), &ledger, job, last).await? };
+            if again { None } else { earlier::go_on(connection, session, &ledger, job, last).await? };
         match earlier {
             Some(settled) => Ok(settled),
             None => Ok(fresh(ledger.next_name(session, &name).await?, job)),
@@ -294,9 +296,11 @@ impl Identity {
 
     async fn refuse_changed_sources(
         &self,
-        (ledger, session): (&Ledger, &Session),
+        ledger: &Ledger,
+        session: &Session,
         job: &Job,
-        (known, found): (&[JobRow], &[Version]),
+        known: &[JobRow],
+        found: &[Version],
         name: &str,
     ) -> Result<()> {
         let changed = |row: &&JobRow| {
@@ -314,7 +318,8 @@ impl Identity {
     /// stored rows of the same work.
     async fn of_other_files(
         &self,
-        (ledger, session): (&Ledger, &Session),
+        ledger: &Ledger,
+        session: &Session,
         job: &Job,
         known: &[JobRow],
     ) -> Result<Option<JobRow>> {

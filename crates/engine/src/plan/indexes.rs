@@ -85,11 +85,12 @@ fn seen_record_bytes(head: &Head) -> Option<f64> {
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
-    (job, begun, to_load): (&Job, bool, bool),
-    job_id: &str,
-    tables: &[TablePlan],
+    plan: &Plan,
     rows_to_come: &RowsToCome,
+    begun: bool,
+    to_load: bool,
 ) -> Result<Vec<IndexesPlan>> {
+    let Plan { job, job_id, tables, .. } = plan;
     let mut plans = Vec::new();
     let ledger = ledger_of(job);
     let open = match &ledger {
@@ -128,14 +129,14 @@ pub(super) async fn choose(
                 Some(ledger) => restore_command(context, ledger, job),
                 None => String::new(),
             };
-            plan.notes = notes(&open, (job_id, comes_first(job, begun, to_load)), (relation, oids), restore);
+            plan.notes = notes(&open, job_id, comes_first(job, begun, to_load), relation, oids, restore);
             let not_free = captured.as_ref().filter(|captured| captured.oids.is_empty());
             if let Some(reason) = not_free.and_then(|captured| captured.keep.as_deref()) {
                 plan.notes.push(format!("indexes and foreign keys stay: {reason}"));
             }
             if let Some(captured) = captured.filter(|_| looks) {
                 let server_cpus = context.connection.server_cpus();
-                let decided = decide(&captured, (job, server_cpus), (to_come, None), ledger.is_some());
+                let decided = decide(&captured, job, server_cpus, to_come, None, ledger.is_some());
                 plan.workers = decided.workers;
                 fates(&captured, &decided, &mut plan);
                 plan.notes.extend(order_matters(&captured, &decided, &plan));
@@ -163,8 +164,10 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
 /// What earlier loads have dropped of this table or its partitions and not put back.
 fn notes(
     open: &[Undo],
-    (job_id, first): (&str, Option<&str>),
-    (relation, oids): (&Relation, &[u32]),
+    job_id: &str,
+    first: Option<&str>,
+    relation: &Relation,
+    oids: &[u32],
     restore: impl Fn(&str) -> String,
 ) -> Vec<String> {
     let mut by_job: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -266,8 +269,10 @@ const RETYPED: &str = "--evolve widen: it could not come back if its columns got
 /// is one job's bargain, not that of another which goes by it.
 pub(crate) fn decide(
     captured: &Captured,
-    (job, server_cpus): (&Job, Option<u32>),
-    (to_come, other): (ToCome, Option<&Loading>),
+    job: &Job,
+    server_cpus: Option<u32>,
+    to_come: ToCome,
+    other: Option<&Loading>,
     has_ledger: bool,
 ) -> Decided {
     let (choice, rows_to_come) = (job.indexes, to_come.rows);

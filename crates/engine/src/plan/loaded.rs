@@ -79,7 +79,7 @@ impl Choice {
         for (known, version) in self.known.iter_mut().zip(versions) {
             let is_begun = version.is_any_of(|name| begun.contains(name));
             if let Some(file) = known.as_ref().filter(|file| is_begun && is_staged && !is_wanted(file)) {
-                return Err(waits_as_well((connection, job), &settled.name, file));
+                return Err(waits_as_well(connection, job, &settled.name, file));
             }
             known.take_if(|_| is_begun);
             if known.is_some() && of(job) == KnownFiles::Skip {
@@ -172,7 +172,7 @@ fn hint(all: bool) -> &'static str {
     }
 }
 
-fn waits_as_well((connection, job): (&Connection, &Job), job_id: &str, file: &KnownFile) -> Error {
+fn waits_as_well(connection: &Connection, job: &Job, job_id: &str, file: &KnownFile) -> Error {
     let KnownFile { location, table, job_id: other, at } = file;
     let message = format!(
         "{location} is in {table} already, by job {other} of {at}, and its rows wait in a staging table of job {job_id}, which did \

@@ -29,7 +29,8 @@ struct Seen {
 
 /// The table for these files: the columns of the first, and those that later ones have on top.
 pub(super) async fn shape(
-    (context, session): (&Context, &Session),
+    context: &Context,
+    session: &Session,
     job: &Job,
     wholes: &Wholes<'_>,
     heads: &mut [Head],

@@ -22,7 +22,7 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
                 schemas.insert(ledger.schema().to_owned());
             }
             Age::Older { version, newest } => {
-                warnings = of_older(context, session, (&ledger, version, newest)).await?;
+                warnings = of_older(context, session, &ledger, version, newest).await?;
             }
             Age::Current => {}
         }
@@ -50,7 +50,9 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
 async fn of_older(
     context: &Context,
     session: &Session,
-    (ledger, version, newest): (&Ledger, i32, usize),
+    ledger: &Ledger,
+    version: i32,
+    newest: usize,
 ) -> Result<Vec<String>> {
     let asking = publications::of_tables_in(session, ledger.schema());
     let found = context.connection.attend(session, asking).await?;

@@ -52,7 +52,8 @@ struct Group {
 pub(super) async fn plan_all(
     context: &Context,
     session: &Session,
-    (job, job_id): (&Job, &str),
+    job: &Job,
+    job_id: &str,
     heads: Vec<Head>,
 ) -> Result<(Vec<TablePlan>, Vec<(u32, Head)>)> {
     let mut plans: Vec<TablePlan> = Vec::new();
@@ -72,10 +73,10 @@ pub(super) async fn plan_all(
                 for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
                     (0..found.finding.width).for_each(|no| found.columns.take_empty(no));
                 }
-                evolve::shape((context, session), job, table, &heads).await?
+                evolve::shape(context, session, job, table, &heads).await?
             }
             None => {
-                let create = new_table::shape((context, session), job, &wholes, &mut heads).await?;
+                let create = new_table::shape(context, session, job, &wholes, &mut heads).await?;
                 let table = as_if_made(relation, &create);
                 Shape { table, create: Some(create), changes: Vec::new(), staging: None }
             }
@@ -84,13 +85,13 @@ pub(super) async fn plan_all(
         let chosen = heads.iter().map(|head| columns(job, &shape, head)).collect::<Result<Vec<Columns>>>();
         let mut chosen = match chosen {
             Ok(chosen) => chosen,
-            Err(error) => return Err(with_maker(context, session, (job, &shape), error).await),
+            Err(error) => return Err(with_maker(context, session, job, &shape, error).await),
         };
         prove_orders(job, &shape, &wholes, &mut chosen, &mut heads).await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
         tell_open_points(&shape.table, &readings, &mut chosen, &heads);
-        leave_money_to_comma(context, session, (job, &shape.table), &mut readings).await?;
+        leave_money_to_comma(context, session, job, &shape.table, &mut readings).await?;
         for (columns, head) in chosen.into_iter().zip(heads) {
             let plan = table_plan(session, job, &shape, &head, columns, &readings)
                 .map_err(|error| error.in_file(head.object().location()))?;
@@ -171,12 +172,7 @@ async fn resolve(
 
 /// The error of fields that do not fit the table, where that was made for a header that was found otherwise: what a load has made stays
 /// when it fails, and would be in the way of what its hints say.
-async fn with_maker(
-    context: &Context,
-    session: &Session,
-    (job, shape): (&Job, &Shape),
-    error: Error,
-) -> Error {
+async fn with_maker(context: &Context, session: &Session, job: &Job, shape: &Shape, error: Error) -> Error {
     let ledger = ledger_of(job).filter(|_| error.kind() == ErrorKind::Columns && shape.create.is_none());
     let (Some(ledger), Some(hint)) = (ledger, error.hint().map(str::to_owned)) else { return error };
     let asking = async {
@@ -458,7 +454,8 @@ fn joined<'a>(columns: &'a [Columns], heads: &[Head]) -> BTreeMap<&'a String, (C
 async fn leave_money_to_comma(
     context: &Context,
     session: &Session,
-    (job, table): (&Job, &Table),
+    job: &Job,
+    table: &Table,
     readings: &mut Readings,
 ) -> Result<()> {
     let money = table.columns.iter().filter(|column| column.type_name == "money");

@@ -114,7 +114,7 @@ pub(super) async fn choose(
             vec![format!("the server's settings stay as they are: {}", tuners::says(&database))],
         ));
     }
-    let places = server_places(context, session, (&[], false)).await?;
+    let places = server_places(context, session, &[], false).await?;
     let free_bytes = places.known.iter().filter_map(|place| Some(place.room().ok()?.free_bytes)).min();
     let wanted = wanted(wal_gib(free_bytes));
     let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name).collect();

@@ -46,8 +46,10 @@ impl RejectFile {
     /// Files under names of the job's that are not its own to replace or remove.
     pub(super) async fn others(
         &self,
-        (ledger, session): (&Ledger, &Session),
-        (job_id, plan): (&str, &Plan),
+        ledger: &Ledger,
+        session: &Session,
+        job_id: &str,
+        plan: &Plan,
     ) -> Result<BTreeSet<PathBuf>> {
         let is_other = |name: &PathBuf| {
             let now = stamp(name).filter(|_| is_ordinary(name) && expect_no_source(plan, name).is_ok());

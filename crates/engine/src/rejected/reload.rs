@@ -65,7 +65,7 @@ async fn to_reload(connection: &Connection, schema: &str, row: &JobRow, typed: J
             Error::new(ErrorKind::Usage, message).with_hint("load each of them by a command of its own")
         );
     }
-    of_layout(schema, row, (layout, as_in_file), typed)
+    of_layout(schema, row, layout, as_in_file, typed)
 }
 
 /// The layouts of the table that is named, or of the only one.
@@ -140,12 +140,7 @@ fn of_no_layout(row: &JobRow, location: &str) -> Error {
     ))
 }
 
-fn of_layout(
-    schema: &str,
-    row: &JobRow,
-    (layout, as_in_file): (&Layout<'_>, bool),
-    typed: Job,
-) -> Result<Job> {
+fn of_layout(schema: &str, row: &JobRow, layout: &Layout<'_>, as_in_file: bool, typed: Job) -> Result<Job> {
     let plan = layout.table;
     let (format, names, _) = layout.form(as_in_file);
     let of = &row.plan.job;

@@ -237,7 +237,8 @@ impl Ledger {
     pub async fn stored_in_part(
         &self,
         session: &Session,
-        (plan, own): (&Plan, &Own),
+        plan: &Plan,
+        own: &Own,
     ) -> Result<Vec<StoredInPart>> {
         // A table that this plan makes is empty, whatever was loaded into another one of its name. A pipe is another one each time.
         let is_there = |file: &FilePlan| {
