@@ -53,3 +53,16 @@ def test_every_argument_that_is_taken_is_in_the_signatures() -> None:
     load, plan = (set(inspect.signature(verb).parameters) for verb in (howdah.load, howdah.plan))
     assert load - {"sources", "table", "on_event"} == taken
     assert load - {"on_event"} == plan
+
+
+def test_the_verbs_have_the_arguments_of_load() -> None:
+    """PyO3 takes a signature as a literal, so that it stands once for each verb: the three must not drift apart."""
+    load, plan, check = (
+        list(inspect.signature(verb).parameters.values()) for verb in (howdah.load, howdah.plan, howdah.check)
+    )
+    assert plan == [parameter for parameter in load if parameter.name != "on_event"]
+    checked = {parameter.name for parameter in check}
+    assert check == [parameter for parameter in load if parameter.name in checked]
+    of_stored_rows = {"verify", "after", "job_id", "known", "if_done", "sequences", "tune", "freeze", "force"}
+    of_loads_alone = {"indexes", "triggers", "on_error", "rejects"}
+    assert {parameter.name for parameter in load} - checked == of_stored_rows | of_loads_alone
