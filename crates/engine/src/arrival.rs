@@ -27,8 +27,9 @@ use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
 use howdah_target::ledger::{Ending, Ledger, Proof};
 use howdah_target::replace::{self, Locks, Missing, Replacement};
+use howdah_target::rewrite;
 use howdah_target::session::Session;
-use howdah_target::{rewrite, staging};
+use howdah_target::staging::{self, Making};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -55,8 +56,8 @@ pub(crate) async fn make_staging(session: &Session, ledger: &Ledger, plan: &Plan
             return Err(Error::new(ErrorKind::Columns, message).with_hint("load them one after the other"));
         }
         let arrival = &plan.job.arrival;
-        let how = (arrival.key.as_slice(), fresh, arrival.lock_timeout_ms);
-        staging::make(session, ledger, &plan.job_id, (table, staging), how).await?;
+        let making = Making { key: &arrival.key, fresh, lock_timeout_ms: arrival.lock_timeout_ms };
+        staging::make(session, ledger, &plan.job_id, table, staging, making).await?;
     }
     Ok(())
 }
@@ -379,7 +380,7 @@ async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &Staging
             ledger.expect_chunks(session, job_id, run.tally.chunks()).await?;
             ledger.end_within(session, job_id, ending).await
         };
-        replace::swap(session, (ledger, job_id), (&all, &locks), end).await
+        replace::swap(session, ledger, job_id, &all, &locks, end).await
     };
     on_session(run, work).await?;
     run.steps.store(all.len() as u64, Relaxed);
@@ -394,9 +395,9 @@ async fn prepare(
     replacement: Replacement<'_>,
 ) -> Result<()> {
     if !staging::is_new_table(staging) {
-        let job = (ledger, run.plan.job_id.as_str());
-        let how = (replacement, run.plan.job.arrival.lock_timeout_ms);
-        let fill = async |session: &Session| replace::fill(session, job, (table, staging), how).await;
+        let around = surroundings(run, ledger);
+        let fill =
+            async |session: &Session| replace::fill(session, around, table, staging, replacement).await;
         run.when_open().await?;
         on_session(run, fill).await?;
     }
@@ -416,8 +417,10 @@ async fn build_what_is_missing(run: &Run, replacement: Replacement<'_>) -> Resul
     let crew = Crew::of(run, indexes.len());
     let build = async |missing: &Missing, workers| {
         run.when_open().await?;
-        let limits = (workers, lock_timeout_ms);
-        on_session(run, async |session| replace::build(session, replacement, missing, limits).await).await
+        let build = async |session: &Session| {
+            replace::build(session, replacement, missing, workers, lock_timeout_ms).await
+        };
+        on_session(run, build).await
     };
     let building = stream::iter(indexes.iter().enumerate()).map(|(no, index)| build(index, crew.workers(no)));
     let built: Vec<Result<()>> = building.buffer_unordered(crew.builders()).collect().await;

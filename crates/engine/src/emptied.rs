@@ -154,8 +154,8 @@ async fn stored(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<G
     let relations: BTreeSet<&Relation> = plan.tables.iter().map(|table| &table.table.relation).collect();
     for relation in relations.into_iter().filter(|relation| !is_crashed(relation)) {
         let file_nos = file_nos(plan, relation);
-        let come = (file_nos.as_slice(), arrival.is_staged());
-        let stored = ledger.stored_in(session, &plan.job_id, relation, come).await?;
+        let by_steps = arrival.is_staged();
+        let stored = ledger.stored_in(session, &plan.job_id, relation, &file_nos, by_steps).await?;
         if stored.rows > 0 {
             all.push(Gone { relation: relation.clone(), stored });
         }

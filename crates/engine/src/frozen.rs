@@ -210,8 +210,9 @@ async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
     connection.attend(&session, Box::pin(begin::expect_held(run, &session))).await?;
     let backend = session.backend();
     let arrival = &run.plan.job.arrival;
-    let asked = (arrival.mode == Mode::Truncate, arrival.lock_timeout_ms);
-    match connection.answer(backend, freeze::begin(&mut session, target, asked)).await {
+    let empties = arrival.mode == Mode::Truncate;
+    let beginning = freeze::begin(&mut session, target, empties, arrival.lock_timeout_ms);
+    match connection.answer(backend, beginning).await {
         Ok(true) => return Ok(Held::Open(Box::new(session))),
         Ok(false) => connection.keep(session),
         Err(error) => {
@@ -356,9 +357,9 @@ pub(crate) async fn finish(run: &Run) -> Result<()> {
         let planned = run.plan.tables.iter().find(|planned| planned.table.relation == *relation);
         if let (Some(ledger), Some(planned), Mode::Truncate) = (&run.ledger, planned, arrival.mode) {
             let empty = async |session: &Session| {
-                let table = (&planned.table, arrival.lock_timeout_ms);
+                let (job_id, lock_timeout_ms) = (&run.plan.job_id, arrival.lock_timeout_ms);
                 // Its chunks stand and fall with the transaction that empties it.
-                truncate::empty(session, ledger, &run.plan.job_id, table, &[]).await
+                truncate::empty(session, ledger, job_id, &planned.table, lock_timeout_ms, &[]).await
             };
             crate::arrival::on_session(run, empty).await?;
         }

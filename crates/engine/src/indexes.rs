@@ -85,7 +85,7 @@ async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result
             decide_indexes(captured, job, cpus, ToCome::of(plan), other, true).chosen()
         };
         let dropping =
-            drop_chosen(&session, ledger, &run.plan.job_id, (&plan.relation, lock_within_ms), choose);
+            drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, lock_within_ms, choose);
         connection.attend(&session, dropping).await
     };
     match change(run, work).await {

@@ -291,7 +291,7 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
             }
         }
         if !table.changes.is_empty() {
-            define::evolve(session, (relation, lock_timeout_ms), (&added, &wider), &from_present).await?;
+            define::evolve(session, relation, lock_timeout_ms, &added, &wider, &from_present).await?;
         }
     }
     Ok(())
@@ -304,7 +304,7 @@ async fn empty_tables(session: &Session, ledger: &Ledger, plan: &Plan) -> Result
         if seen.insert(&table.relation) {
             let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
             let file_nos = file_nos(plan, &table.relation);
-            truncate::empty(session, ledger, &plan.job_id, (table, lock_timeout_ms), &file_nos).await?;
+            truncate::empty(session, ledger, &plan.job_id, table, lock_timeout_ms, &file_nos).await?;
         }
     }
     Ok(())

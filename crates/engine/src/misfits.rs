@@ -84,7 +84,7 @@ impl Misfits {
         let (mut refused, mut are_numbers) = (self.refused.clone(), self.are_numbers);
         let values: Vec<&str> = self.doubtful.iter().map(String::as_str).collect();
         if !values.is_empty() {
-            for refusal in define::not_taken(session, relation, (column, &self.has), &values).await? {
+            for refusal in define::not_taken(session, relation, column, &self.has, &values).await? {
                 if let Some(value) = values.get(refusal.no) {
                     let state = of(value.as_bytes());
                     are_numbers &= refusal.is_number || are_plain_numbers(&state);

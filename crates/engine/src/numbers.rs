@@ -37,7 +37,7 @@ impl NumberSource {
         let session = taking.session.take().filter(|session| !session.is_closed());
         let last = taking.last.get(&plan.sequence).copied();
         let context = asker.context();
-        let taken = context.stop.guard(take(context, session, plan, (count, last)));
+        let taken = context.stop.guard(take(context, session, plan, count, last));
         match asker.wait(taken) {
             Ok((session, first, increment)) => {
                 taking.session = Some(session);
@@ -64,13 +64,14 @@ async fn take(
     context: &Context,
     session: Option<Session>,
     plan: &NumberPlan,
-    count: (u64, Option<i64>),
+    count: u64,
+    last: Option<i64>,
 ) -> Result<(Session, i64, i64)> {
     let session = match session {
         Some(session) => session,
         None => context.connection.open().await?,
     };
-    let taking = numbers::take(&session, &plan.sequence, count);
+    let taking = numbers::take(&session, &plan.sequence, count, last);
     let (first, increment) = context.connection.attend(&session, taking).await?;
     Ok((session, first, increment))
 }

@@ -195,8 +195,7 @@ impl Dated {
         let day = i32::try_from(day).unwrap_or(i32::MAX);
         let making = || async {
             let session = context.connection.open().await?;
-            let table = (relation, lock_timeout_ms);
-            let making = date_partitions::make(&session, table, &self.binary, unit, day);
+            let making = date_partitions::make(&session, relation, lock_timeout_ms, &self.binary, unit, day);
             context.connection.attend(&session, making).await
         };
         match asker.wait(patiently(context, patience, making)) {

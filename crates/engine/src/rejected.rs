@@ -272,6 +272,5 @@ pub(crate) async fn settle(run: &Run) -> Result<()> {
 /// The same in the open transaction, where it ends the job; how many of them were not settled before comes back.
 pub(crate) async fn settle_within(run: &Run, ledger: &Ledger, session: &Session) -> Result<u64> {
     let Some(of) = &run.plan.job.rejects_of else { return Ok(0) };
-    let by = (run.plan.job_id.as_str(), run.tally.rows_read());
-    ledger.rejects_loaded(session, of, by).await
+    ledger.rejects_loaded(session, of, &run.plan.job_id, run.tally.rows_read()).await
 }

@@ -83,7 +83,7 @@ async fn silence(run: &Run, relation: &Relation) -> Result<()> {
     let disable = || async {
         let session = connection.open().await?;
         connection
-            .attend(&session, triggers::disable(&session, ledger, job_id, (relation, lock_within_ms)))
+            .attend(&session, triggers::disable(&session, ledger, job_id, relation, lock_within_ms))
             .await
     };
     let names = change(run, disable).await?;

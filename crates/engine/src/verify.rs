@@ -20,7 +20,7 @@ use howdah_model::{
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
-use howdah_target::verify::{self, Again, Sum};
+use howdah_target::verify::{self, Again, Sum, Summed};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -200,9 +200,9 @@ async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
             Verify::Count | Verify::None => Vec::new(),
         };
         let made = table.create.is_some() && table.staging.is_none();
-        let (job, sessions) = ((ledger, run.plan.job_id.as_str()), run.tally.sessions());
+        let (summed, sessions) = (Summed { columns: &columns, of_others: made }, run.tally.sessions());
         let look = async |session: &Session| {
-            verify::stored(session, job, relation, (&columns, made), sessions).await
+            verify::stored(session, ledger, &run.plan.job_id, relation, summed, sessions).await
         };
         let stored = on_session(run, look).await?;
         found.others.insert(relation.clone(), stored.others.rows);
@@ -242,7 +242,7 @@ async fn check_counts(
         of_table().all(|difference| !found.chunks.contains_key(&(difference.file_no, difference.chunk_no)));
     let stored_in = run.plan.table(table_no).stored_in();
     let most = async |session: &Session| {
-        verify::most_of_one_other(session, (ledger, &run.plan.job_id), stored_in).await
+        verify::most_of_one_other(session, ledger, &run.plan.job_id, stored_in).await
     };
     // What cannot be asked leaves the other hint.
     let is_anew = are_gone && on_session(run, most).await.is_ok_and(|most| most >= missing);
@@ -475,13 +475,14 @@ impl Comparison {
         let stored = self.found.chunks.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
         let read = self.read.get(&self.found.table_of(run, origin.file_no));
         let again = Again {
+            target,
             ledger: &self.ledger,
             stored_in: &self.stored_in[file.table_no as usize],
             stored,
             good: good.as_deref(),
             explain: read.is_none() && !self.explained.load(Relaxed),
         };
-        let compared = verify::read_again(session, (target, again), chunk, progress).await?;
+        let compared = verify::read_again(session, again, chunk, progress).await?;
         self.chunks.fetch_add(1, Relaxed);
         if let Some(read) = read {
             let mut read = read.lock();

@@ -124,8 +124,7 @@ impl Widener {
         }
         let alter = || async {
             let session = context.connection.open().await?;
-            let widening =
-                define::evolve(&session, (relation, lock_timeout_ms), (&[], &changes), &from_present);
+            let widening = define::evolve(&session, relation, lock_timeout_ms, &[], &changes, &from_present);
             context.connection.attend(&session, widening).await
         };
         for Became { name, type_name, is_changed } in asker.wait(patiently(context, patience, alter))? {

@@ -176,7 +176,7 @@ async fn run(
         };
     }
     progress.enter(Phase::Copy);
-    let rows = match copy_all(session, target, chunk, (sink, copies), progress).await {
+    let rows = match copy_all(session, target, chunk, sink, copies, progress).await {
         Ok(rows) => rows,
         Err(error) => return Err(after_failed_copy(session, target, &error).await),
     };
@@ -296,7 +296,8 @@ async fn copy_all(
     session: &Session,
     target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
-    (first, copies): (CopyInSink<Bytes>, VecDeque<Statement>),
+    first: CopyInSink<Bytes>,
+    copies: VecDeque<Statement>,
     progress: &CopyProgress,
 ) -> Result<u64, tokio_postgres::Error> {
     let mut sent = stream::Sent {

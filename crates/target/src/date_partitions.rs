@@ -151,7 +151,8 @@ const NAME_BYTES_MAX: usize = 63;
 /// not free within the time, which may pass; those of the session.
 pub async fn make(
     session: &Session,
-    (relation, lock_timeout_ms): (&Relation, u64),
+    relation: &Relation,
+    lock_timeout_ms: u64,
     binary: &BinaryType,
     unit: PartitionUnit,
     day: i32,

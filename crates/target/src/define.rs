@@ -62,10 +62,11 @@ pub fn create_sql(relation: &Relation, table: &NewTable) -> String {
 /// those of the session.
 pub async fn add_column(
     session: &Session,
-    (relation, lock_timeout_ms): (&Relation, u64),
+    relation: &Relation,
+    lock_timeout_ms: u64,
     column: &NewColumn,
 ) -> Result<()> {
-    evolve(session, (relation, lock_timeout_ms), (&[column], &[]), &|_, _| None).await.map(|_| ())
+    evolve(session, relation, lock_timeout_ms, &[column], &[], &|_, _| None).await.map(|_| ())
 }
 
 /// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most. Others may have changed a column
@@ -77,18 +78,22 @@ pub async fn add_column(
 /// As [`add_column`].
 pub async fn evolve(
     session: &Session,
-    table: (&Relation, u64),
-    (added, wider): (&[&NewColumn], &[Wider]),
+    relation: &Relation,
+    lock_timeout_ms: u64,
+    added: &[&NewColumn],
+    wider: &[Wider],
     choose: &(dyn Fn(&Wider, &str) -> Option<Wider> + Sync),
 ) -> Result<Vec<Became>> {
-    let done = evolve_under_lock(session, table, (added, wider), choose).await;
-    named(session, table.0, session.or_roll_back(done).await).await
+    let done = evolve_under_lock(session, relation, lock_timeout_ms, added, wider, choose).await;
+    named(session, relation, session.or_roll_back(done).await).await
 }
 
 async fn evolve_under_lock(
     session: &Session,
-    (relation, lock_timeout_ms): (&Relation, u64),
-    (added, wider): (&[&NewColumn], &[Wider]),
+    relation: &Relation,
+    lock_timeout_ms: u64,
+    added: &[&NewColumn],
+    wider: &[Wider],
     choose: &(dyn Fn(&Wider, &str) -> Option<Wider> + Sync),
 ) -> Result<Vec<Became>> {
     let table = quote_relation(relation);
@@ -203,7 +208,8 @@ pub struct NotTaken {
 pub async fn not_taken(
     session: &Session,
     relation: &Relation,
-    (column, type_name): (&str, &str),
+    column: &str,
+    type_name: &str,
     values: &[&str],
 ) -> Result<Vec<NotTaken>> {
     let fail = |error: &tokio_postgres::Error| session_error(error, "asking what a column takes");
@@ -221,7 +227,7 @@ pub async fn not_taken(
         if is_limited {
             let refused: BTreeSet<usize> = found.iter().map(|refused| refused.no).collect();
             let taken: Vec<usize> = (0..values.len()).filter(|no| !refused.contains(no)).collect();
-            let rounded = rounded(client, type_name, (&taken, values)).await?;
+            let rounded = rounded(client, type_name, &taken, values).await?;
             found.extend(rounded.into_iter().map(|no| NotTaken { no, is_number: true }));
         }
         Ok(found)
@@ -239,7 +245,8 @@ pub async fn not_taken(
 async fn rounded(
     client: &tokio_postgres::Client,
     type_name: &str,
-    (places, values): (&[usize], &[&str]),
+    places: &[usize],
+    values: &[&str],
 ) -> std::result::Result<Vec<usize>, tokio_postgres::Error> {
     let asked: Vec<&str> = places.iter().filter_map(|no| values.get(*no).copied()).collect();
     let sql = format!(

@@ -23,10 +23,11 @@ use howdah_model::{Changes, RelationKind, Result};
 pub async fn begin(
     session: &mut Session,
     target: &ChunkTarget<'_>,
-    (empties, lock_timeout_ms): (bool, u64),
+    empties: bool,
+    lock_timeout_ms: u64,
 ) -> Result<bool> {
     session.set_busy(true);
-    let begun = empty(session, target, (empties, lock_timeout_ms)).await;
+    let begun = empty(session, target, empties, lock_timeout_ms).await;
     if !matches!(begun, Ok(true)) {
         roll_back(session).await;
     }
@@ -36,7 +37,8 @@ pub async fn begin(
 async fn empty(
     session: &Session,
     target: &ChunkTarget<'_>,
-    (empties, lock_timeout_ms): (bool, u64),
+    empties: bool,
+    lock_timeout_ms: u64,
 ) -> Result<bool> {
     let relation = &target.table.table.relation;
     // Of a partitioned table all partitions are meant, of others none that inherits from them.
@@ -58,8 +60,8 @@ async fn empty(
             return Err(busy(relation, "emptied", &other));
         }
         // Rows of others may have come while the lock was waited for.
-        let emptied = (Step::Truncate, 0, Changes::default());
-        ledger.settle_step(session, target.job_id, relation, emptied).await?;
+        let nothing = Changes::default();
+        ledger.settle_step(session, target.job_id, relation, Step::Truncate, 0, nothing).await?;
     }
     if !empties {
         let looking = session.client().query_typed(&format!("SELECT FROM {table} LIMIT 1"), &[]).await;

@@ -109,7 +109,8 @@ pub async fn filled(session: &Session, table_oid: u32, columns: &[String]) -> Re
 pub async fn take(
     session: &Session,
     sequence: &Relation,
-    (count, last): (u64, Option<i64>),
+    count: u64,
+    last: Option<i64>,
 ) -> Result<(i64, i64)> {
     let client = session.client();
     let name = quote_relation(sequence);

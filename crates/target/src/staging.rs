@@ -99,8 +99,18 @@ impl Column {
     }
 }
 
-/// Makes the staging table of a plan, unless an earlier run of the job has. `fresh`: no chunk of the job is in, so that one
-/// that has other columns may be made anew; what that locks besides is waited for no longer than `lock_timeout_ms`.
+/// How a staging table is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Making<'a> {
+    /// The columns by which its rows meet those of the table; none where they only come on top.
+    pub key: &'a [String],
+    /// No chunk of the job is in, so that a table that has other columns may be made anew.
+    pub fresh: bool,
+    /// How long tables are waited for that this locks besides.
+    pub lock_timeout_ms: u64,
+}
+
+/// Makes the staging table of a plan, unless an earlier run of the job has.
 ///
 /// # Errors
 /// Ledger, with the GRANT that helps, where the role may not; Table, when columns are gone; those of the session.
@@ -108,10 +118,11 @@ pub async fn make(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    plan: (&TablePlan, &StagingPlan),
-    how: (&[String], bool, u64),
+    plan: &TablePlan,
+    staging: &StagingPlan,
+    making: Making<'_>,
 ) -> Result<()> {
-    made_once(session, async || make_once(session, ledger, job_id, plan, how).await).await
+    made_once(session, async || make_once(session, ledger, job_id, plan, staging, making).await).await
 }
 
 /// Makes a table in one transaction. If another run of the job makes it meanwhile, the next try finds it.
@@ -135,8 +146,9 @@ async fn make_once(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (plan, staging): (&TablePlan, &StagingPlan),
-    (key, fresh, lock_timeout_ms): (&[String], bool, u64),
+    plan: &TablePlan,
+    staging: &StagingPlan,
+    Making { key, fresh, lock_timeout_ms }: Making<'_>,
 ) -> Result<()> {
     let fail = |error: tokio_postgres::Error| refused(&error, ledger);
     let run = async |sql: &str| session.client().batch_execute(sql).await.map_err(fail);
@@ -149,12 +161,12 @@ async fn make_once(
     let present = session.client().query_typed(PRESENT_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
     if !present.is_empty() {
         let same = kept_as(session, plan, &staging.relation).await? == kept
-            && is_as_planned(session, staging, (&columns, &present), beside.as_ref()).await?;
+            && is_as_planned(session, staging, &columns, &present, beside.as_ref()).await?;
         if !fresh {
             if !is_new_table(staging) {
                 let fields: Vec<String> = plan.fields.iter().flatten().cloned().collect();
                 expect_same_types(session, &plan.table.relation, &staging.relation, &fields).await?;
-                run(&widen_sql((plan, staging), (&columns, &kept), &present, lock_timeout_ms)).await?;
+                run(&widen_sql(plan, staging, &columns, &kept, &present, lock_timeout_ms)).await?;
             }
             return run("COMMIT").await;
         }
@@ -174,7 +186,7 @@ async fn make_once(
     if is_new_table(staging) {
         let replacement = Replacement { old: &plan.table.relation, new: &staging.relation };
         replace::create(session, replacement).await?;
-        note(session, ledger, job_id, (plan, &staging.relation, None)).await?;
+        note(session, ledger, job_id, plan, &staging.relation, None).await?;
         return run("COMMIT").await;
     }
     let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
@@ -198,7 +210,7 @@ async fn make_once(
         defined.join(", ")
     ))
     .await?;
-    note(session, ledger, job_id, (plan, &staging.relation, beside)).await?;
+    note(session, ledger, job_id, plan, &staging.relation, beside).await?;
     run("COMMIT").await
 }
 
@@ -206,7 +218,8 @@ async fn make_once(
 async fn is_as_planned(
     session: &Session,
     staging: &StagingPlan,
-    (columns, present): (&[Column], &[Row]),
+    columns: &[Column],
+    present: &[Row],
     beside: Option<&Relation>,
 ) -> Result<bool> {
     let has_borders = match beside {
@@ -239,8 +252,10 @@ fn borders(staging: &StagingPlan, key: &[String]) -> Option<Relation> {
 /// Gives columns the types that they have got in the table since rows wait, which [`expect_same_types`] has found to be wider:
 /// records that are still to come may need them.
 fn widen_sql(
-    (plan, staging): (&TablePlan, &StagingPlan),
-    (columns, kept): (&[Column], &[String]),
+    plan: &TablePlan,
+    staging: &StagingPlan,
+    columns: &[Column],
+    kept: &[String],
     present: &[Row],
     lock_timeout_ms: u64,
 ) -> String {
@@ -331,7 +346,9 @@ pub(crate) async fn note(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (plan, staging, borders): (&TablePlan, &Relation, Option<Relation>),
+    plan: &TablePlan,
+    staging: &Relation,
+    borders: Option<Relation>,
 ) -> Result<()> {
     let name = quote_relation(staging);
     let sql = "SELECT pg_catalog.to_regclass($1)::pg_catalog.oid";

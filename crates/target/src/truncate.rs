@@ -99,7 +99,8 @@ pub async fn empty(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (table, lock_timeout_ms): (&Table, u64),
+    table: &Table,
+    lock_timeout_ms: u64,
     file_nos: &[i32],
 ) -> Result<bool> {
     let relation = &table.relation;
@@ -130,8 +131,7 @@ pub async fn empty(
         }
         expect_free().await?;
         // Rows of others may have come while the lock was waited for.
-        let emptied = (Step::Truncate, 0, Changes::default());
-        ledger.settle_step(session, job_id, relation, emptied).await?;
+        ledger.settle_step(session, job_id, relation, Step::Truncate, 0, Changes::default()).await?;
         ledger.forget_chunks(session, job_id, file_nos).await?;
         if table.kind != RelationKind::Foreign {
             run(&format!("TRUNCATE TABLE {name}")).await?;

@@ -68,20 +68,30 @@ pub(crate) fn hash_sql(columns: &[String]) -> String {
     )
 }
 
-/// Sums up what the table holds of each chunk of the job, or of all that one transaction has stored under the first of them:
-/// `columns` are compared, of rows of others only if `all` are; without any, rows are only counted. As many
+/// What is summed up of a table's rows.
+#[derive(Debug, Clone, Copy)]
+pub struct Summed<'a> {
+    /// The values of these columns; without any, rows are only counted.
+    pub columns: &'a [String],
+    /// Those of rows, too, that the job has not stored.
+    pub of_others: bool,
+}
+
+/// Sums up what the table holds of each chunk of the job, or of all that one transaction has stored under the first of them. As many
 /// processes of the server scan the table as it allows, up to `sessions`.
 ///
 /// # Errors
 /// Those of the session.
 pub async fn stored(
     session: &Session,
-    (ledger, job_id): (&Ledger, &str),
+    ledger: &Ledger,
+    job_id: &str,
     relation: &Relation,
-    (columns, all): (&[String], bool),
+    summed: Summed<'_>,
     sessions: u32,
 ) -> Result<TableSums> {
     let fail = |error: tokio_postgres::Error| session_error(&error, DOING);
+    let Summed { columns, of_others } = summed;
     // The session's own process scans too.
     let helpers = sessions.saturating_sub(1);
     let begin = format!(
@@ -92,7 +102,7 @@ pub async fn stored(
     let hash = if columns.is_empty() { "0".to_owned() } else { hash_sql(columns) };
     let sql = format!(
         "SELECT o.file_no, o.chunk_no, pg_catalog.count(*), \
-                coalesce(pg_catalog.sum(CASE WHEN {all} OR o.file_no IS NOT NULL THEN {hash} END), 0)::pg_catalog.text \
+                coalesce(pg_catalog.sum(CASE WHEN {of_others} OR o.file_no IS NOT NULL THEN {hash} END), 0)::pg_catalog.text \
          FROM {} AS t LEFT JOIN ({FIRST_SQL} FROM ({}) AS s GROUP BY xid) AS o ON t.xmin = o.xid \
          GROUP BY o.file_no, o.chunk_no",
         quote_relation(relation),
@@ -120,7 +130,8 @@ pub async fn stored(
 /// Those of the session.
 pub async fn most_of_one_other(
     session: &Session,
-    (ledger, job_id): (&Ledger, &str),
+    ledger: &Ledger,
+    job_id: &str,
     relation: &Relation,
 ) -> Result<u64> {
     let sql = format!(
@@ -163,6 +174,8 @@ pub fn aim(table: &mut TablePlan) -> Result<()> {
 /// A chunk that is read again, and what is stored of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Again<'a> {
+    /// Where it is read into: of a plan made by [`aim`].
+    pub target: &'a ChunkTarget<'a>,
     /// The ledger that knows what has stored it.
     pub ledger: &'a Ledger,
     /// Where its rows are.
@@ -190,15 +203,15 @@ pub struct Compared {
 /// As [`commit::commit_chunk`].
 pub async fn read_again(
     session: &mut Session,
-    (target, again): (&ChunkTarget<'_>, Again<'_>),
+    again: Again<'_>,
     chunk: &CopyChunk,
     progress: &CopyProgress,
 ) -> Result<Compared, ChunkError> {
     progress.enter(Phase::Claim);
     session.set_busy(true);
-    let compared = match read_and_sum(session, (target, again), chunk, progress).await {
+    let compared = match read_and_sum(session, again, chunk, progress).await {
         Ok(compared) => Ok(compared),
-        Err(Trouble::Server(error)) => Err(commit::after_failed_copy(session, target, &error).await),
+        Err(Trouble::Server(error)) => Err(commit::after_failed_copy(session, again.target, &error).await),
         Err(Trouble::Ours(error)) => {
             commit::roll_back(session).await;
             Err(error.into())
@@ -231,10 +244,11 @@ impl From<Error> for Trouble {
 
 async fn read_and_sum(
     session: &mut Session,
-    (target, again): (&ChunkTarget<'_>, Again<'_>),
+    again: Again<'_>,
     chunk: &CopyChunk,
     progress: &CopyProgress,
 ) -> Result<Compared, Trouble> {
+    let target = again.target;
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
     let to = read_into();
     // WITH NO DATA the table itself is not looked into: types, lengths and collations are taken from its definition.
@@ -281,7 +295,7 @@ async fn read_and_sum(
     let read = sum(session.client(), &to, &columns).await?;
     let mut compared = Compared { read, columns: Vec::new() };
     if again.explain && read.rows == again.stored.rows && read.hashes != again.stored.hashes {
-        compared.columns = differing(session.client(), (target, again), &chunk.origin, &columns).await?;
+        compared.columns = differing(session.client(), again, &chunk.origin, &columns).await?;
     }
     Ok(compared)
 }
@@ -299,7 +313,7 @@ async fn sum(client: &Client, of: &Relation, columns: &[String]) -> Result<Sum, 
 /// The columns whose values of the chunk are not those that were read.
 async fn differing(
     client: &Client,
-    (target, again): (&ChunkTarget<'_>, Again<'_>),
+    again: Again<'_>,
     origin: &Origin,
     columns: &[String],
 ) -> Result<Vec<String>, tokio_postgres::Error> {
@@ -317,7 +331,7 @@ async fn differing(
     );
     let (file_no, chunk_no) = (origin.file_no.cast_signed(), origin.chunk_no.cast_signed());
     let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-        [(&target.job_id, Type::TEXT), (&file_no, Type::INT4), (&chunk_no, Type::INT8)];
+        [(&again.target.job_id, Type::TEXT), (&file_no, Type::INT4), (&chunk_no, Type::INT8)];
     let of =
         |rows: Vec<Row>| -> Vec<Option<String>> { rows.first().map(|row| row.get(0)).unwrap_or_default() };
     let read = of(client.query_typed(&read_sql, &[]).await?);

@@ -125,8 +125,8 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     }
     run.when_open().await?;
     let delete = async |session: &Session| {
-        let step = (Step::Delete, &Span::default());
-        part::commit_step(session, surroundings(run, ledger), way(run, into), step).await
+        let (around, nothing) = (surroundings(run, ledger), Span::default());
+        part::commit_step(session, around, way(run, into), Step::Delete, &nothing).await
     };
     on_session(run, delete).await?;
     run.steps.fetch_add(1, Ordering::Relaxed);
@@ -165,7 +165,7 @@ async fn one_part(
     }
     let way = part::Way { all_change: progress.all_change.load(Ordering::Relaxed), ..way(run, into) };
     let once = async |session: &Session| {
-        part::commit_step(session, surroundings(run, ledger), way, (Step::Part(no), &span)).await
+        part::commit_step(session, surroundings(run, ledger), way, Step::Part(no), &span).await
     };
     let done = on_session(run, once).await?;
     run.steps.fetch_add(1, Ordering::Relaxed);

@@ -67,7 +67,8 @@ pub async fn delete(session: &Session, staging: &StagingPlan, places: &Vec<i64>)
 /// Those of the session.
 pub async fn written_anew(
     session: &Session,
-    (plan, staging): (&TablePlan, &StagingPlan),
+    plan: &TablePlan,
+    staging: &StagingPlan,
     format: &Format,
     places: &[i64],
 ) -> Result<Bytes> {

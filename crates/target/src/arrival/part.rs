@@ -91,7 +91,8 @@ pub async fn commit_step(
     session: &Session,
     around: Surroundings<'_>,
     way: Way<'_>,
-    (step, span): (Step, &Span),
+    step: Step,
+    span: &Span,
 ) -> Result<Option<(u64, Changes)>> {
     let work = async {
         run(session, way, &around.begin_sql(session)).await?;
@@ -104,8 +105,7 @@ pub async fn commit_step(
             Step::Delete => (0, delete_missing(session, way).await?),
             Step::Part(_) | Step::Truncate | Step::Replace => come_in(session, way, span).await?,
         };
-        let settled = (step, rows, changes);
-        around.ledger.settle_step(session, around.job_id, &way.into.relation, settled).await?;
+        around.ledger.settle_step(session, around.job_id, &way.into.relation, step, rows, changes).await?;
         commit(session, way).await?;
         Ok(Some((rows, changes)))
     };
@@ -132,11 +132,11 @@ pub async fn commit_all(
                 return run(session, *way, "ROLLBACK").await;
             }
             let (rows, changes) = come_in(session, *way, &Span::default()).await?;
-            around.ledger.settle_step(session, around.job_id, relation, (step, rows, changes)).await?;
+            around.ledger.settle_step(session, around.job_id, relation, step, rows, changes).await?;
             if way.delete_missing {
                 around.ledger.claim_step(session, around.job_id, relation, Step::Delete).await?;
-                let settled = (Step::Delete, 0, delete_missing(session, *way).await?);
-                around.ledger.settle_step(session, around.job_id, relation, settled).await?;
+                let changes = delete_missing(session, *way).await?;
+                around.ledger.settle_step(session, around.job_id, relation, Step::Delete, 0, changes).await?;
             }
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
@@ -156,7 +156,7 @@ async fn rolled_back<T>(session: &Session, relation: &Relation, done: Result<T>)
 /// How many rows there were, and what became of them.
 async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, Changes)> {
     let into = way.into;
-    let rows = count(session, way, (&into.count_sql(span), span)).await?;
+    let rows = count(session, way, &into.count_sql(span), span).await?;
     let changes = match way.mode {
         Mode::Merge => merge(session, way, span, rows).await?,
         Mode::InsertNew => {
@@ -164,7 +164,7 @@ async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, C
             Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() }
         }
         Mode::Append | Mode::Truncate | Mode::Replace => {
-            let inserted = execute(session, way, (&into.insert_all_sql(), &Span::default())).await?;
+            let inserted = execute(session, way, &into.insert_all_sql(), &Span::default()).await?;
             if inserted != rows {
                 return Err(dropped(&into.relation, rows.saturating_sub(inserted)));
             }
@@ -183,7 +183,7 @@ async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, C
 async fn merge(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
     let update = way.into.update_sql(span);
     let update_all = async || match &update {
-        Some(update) => execute(session, way, (update, span)).await,
+        Some(update) => execute(session, way, update, span).await,
         None => Ok(0),
     };
     // What was changed once is changed once more, and counted twice, if it still differs.
@@ -197,16 +197,16 @@ async fn merge(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resul
     }
     let may_hold_back = way.into.may_hold_back && changes.updated + changes.inserted < rows;
     if let Some(held_back) = way.into.count_held_back_sql(span).filter(|_| may_hold_back) {
-        changes.held_back = count(session, way, (&held_back, span)).await?;
+        changes.held_back = count(session, way, &held_back, span).await?;
     }
     changes.unchanged = rows.saturating_sub(changes.inserted + changes.updated + changes.held_back);
     Ok(changes)
 }
 
 async fn insert_missing(session: &Session, way: Way<'_>, span: &Span) -> Result<u64> {
-    let inserted = execute(session, way, (&way.into.insert_missing_sql(span), span)).await?;
+    let inserted = execute(session, way, &way.into.insert_missing_sql(span), span).await?;
     if way.into.may_drop {
-        let missing = count(session, way, (&way.into.count_missing_sql(span), span)).await?;
+        let missing = count(session, way, &way.into.count_missing_sql(span), span).await?;
         if missing > 0 {
             return Err(dropped(&way.into.relation, missing));
         }
@@ -218,10 +218,10 @@ async fn insert_missing(session: &Session, way: Way<'_>, span: &Span) -> Result<
 async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
     let (into, all) = (way.into, Span::default());
     let surplus = match into.may_keep {
-        true => count(session, way, (&into.count_surplus_sql(), &all)).await?,
+        true => count(session, way, &into.count_surplus_sql(), &all).await?,
         false => 0,
     };
-    let deleted = execute(session, way, (&into.delete_missing_sql(), &all)).await?;
+    let deleted = execute(session, way, &into.delete_missing_sql(), &all).await?;
     Ok(Changes { deleted, held_back: surplus.saturating_sub(deleted), ..Changes::default() })
 }
 
@@ -243,13 +243,13 @@ async fn run(session: &Session, way: Way<'_>, sql: &str) -> Result<()> {
     session.client().batch_execute(sql).await.map_err(|error| refused(&error, way.into))
 }
 
-async fn execute(session: &Session, way: Way<'_>, (sql, span): (&str, &Span)) -> Result<u64> {
+async fn execute(session: &Session, way: Way<'_>, sql: &str, span: &Span) -> Result<u64> {
     let values = span.values();
     let done = session.client().execute_typed(sql, &typed(&values)).await;
     done.map_err(|error| refused(&error, way.into))
 }
 
-async fn count(session: &Session, way: Way<'_>, (sql, span): (&str, &Span)) -> Result<u64> {
+async fn count(session: &Session, way: Way<'_>, sql: &str, span: &Span) -> Result<u64> {
     let values = span.values();
     let rows = session.client().query_typed(sql, &typed(&values)).await;
     let rows = rows.map_err(|error| refused(&error, way.into))?;

@@ -78,11 +78,11 @@ pub struct Rules {
 /// The rules for these rows, which would come as the job says. Each record is told with all that it conflicts with: which of several can
 /// stay hangs on that.
 pub fn rules_in_full(all: &[Rows], job: &Job) -> Rules {
-    rules_for(all, &job.arrival, (job.create_partitions.is_some(), true))
+    rules_for(all, &job.arrival, job.create_partitions.is_some(), true)
 }
 
 /// The same for rows that come in this way; `makes_partitions` for those that none takes.
-pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, (makes_partitions, in_full): (bool, bool)) -> Rules {
+pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool, in_full: bool) -> Rules {
     let mut rules = Rules::default();
     for rows in all {
         let mut of_table = OfTable { rows, all, arrival, makes_partitions, in_full, found: &mut rules };

@@ -90,7 +90,9 @@ pub(crate) fn is_of_policy(db: &DbError) -> bool {
 /// What the server has told a function about a row, as [`copy_error`]: the SQLSTATE, the message and the first line of the context.
 /// `names` are known to be no values.
 pub(crate) fn told_error<'a>(
-    (sqlstate, message, context): (&str, &str, &str),
+    sqlstate: &str,
+    message: &str,
+    context: &str,
     names: impl Iterator<Item = &'a str>,
     column: Option<&str>,
 ) -> Error {

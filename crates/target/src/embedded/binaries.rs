@@ -47,7 +47,8 @@ impl Binaries {
 /// The first usable programs, of `major` if data of that major exists already, which was made with those in `before`.
 pub(super) fn find(
     site_packages: &[PathBuf],
-    (major, before): (Option<u32>, Option<PathBuf>),
+    major: Option<u32>,
+    before: Option<PathBuf>,
     account: Option<&Account>,
 ) -> Result<Binaries> {
     if let Some(dir) = env::var_os("HOWDAH_PG_BIN").filter(|dir| !dir.is_empty()) {

@@ -108,7 +108,7 @@ impl Embedded {
     fn at(base: PathBuf, site_packages: &[PathBuf], account: Option<Account>) -> Result<Embedded> {
         let major = cluster::major_in(&base);
         let before = major.and_then(|major| Folders::new(base.clone(), major).made_with());
-        let binaries = binaries::find(site_packages, (major, before), account.as_ref())?;
+        let binaries = binaries::find(site_packages, major, before, account.as_ref())?;
         let folders = Folders::new(base, binaries.major);
         Ok(Embedded { binaries, folders, account })
     }

@@ -55,7 +55,8 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         relation: &Relation,
-        (file_nos, by_steps): (&[i32], bool),
+        file_nos: &[i32],
+        by_steps: bool,
     ) -> Result<StoredRows> {
         let come = if by_steps { PARTS_SQL } else { CHUNKS_SQL };
         let sql = STORED_SQL.replace("@come@", come).replace("@schema@", &self.quoted);

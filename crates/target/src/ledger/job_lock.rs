@@ -68,7 +68,7 @@ pub(super) async fn give_up(session: &Session, key: &str) -> std::result::Result
 }
 
 /// The error where it is kept. Best effort: there is an error to tell already.
-pub(super) async fn is_kept(session: &Session, key: &str, (others, lock): (&str, &str)) -> Error {
+pub(super) async fn is_kept(session: &Session, key: &str, others: &str, lock: &str) -> Error {
     let sql = format!("SELECT l.pid FROM {}", holders_sql(key));
     let rows = session.client().query_typed(&sql, &[]).await.unwrap_or_default();
     let pid = rows.first().and_then(|row| row.get::<_, Option<i32>>(0));
@@ -108,7 +108,7 @@ impl Ledger {
         let turn = self.turn();
         match take_briefly(session, &turn).await {
             Ok(true) => Ok(()),
-            Ok(false) => Err(is_kept(session, &turn, ("are beginning", "turn to begin")).await),
+            Ok(false) => Err(is_kept(session, &turn, "are beginning", "turn to begin").await),
             Err(error) => Err(session_error(&error, "waiting for loads that begin")),
         }
     }

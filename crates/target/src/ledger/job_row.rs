@@ -215,7 +215,7 @@ impl Ledger {
     /// Ledger, if a job's status is unknown; those of the session.
     pub async fn jobs(&self, session: &Session, with_plans: bool) -> Result<Vec<JobRow<Option<Plan>>>> {
         let plan = if with_plans { "j.plan" } else { "NULL" };
-        let rows = self.rows(session, ("true", plan), &[]).await?;
+        let rows = self.rows(session, "true", plan, &[]).await?;
         rows.iter()
             .map(|row| self.job_row(row, |text| Ok(text.and_then(|text| kept_plan::read(text).ok()))))
             .collect()
@@ -244,7 +244,7 @@ impl Ledger {
         which: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<JobRow>> {
-        let rows = self.rows(session, (which, "j.plan"), parameters).await?;
+        let rows = self.rows(session, which, "j.plan", parameters).await?;
         let read = |text: Option<&str>| {
             kept_plan::read(text.unwrap_or_default()).map_err(|_| "a plan that cannot be read")
         };
@@ -254,7 +254,8 @@ impl Ledger {
     async fn rows(
         &self,
         session: &Session,
-        (which, plan): (&str, &str),
+        which: &str,
+        plan: &str,
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>> {
         let sql =

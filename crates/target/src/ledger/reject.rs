@@ -204,7 +204,8 @@ impl Ledger {
         &self,
         session: &Session,
         of: &RejectsOf,
-        (by, read): (&str, u64),
+        by: &str,
+        read: u64,
     ) -> Result<u64> {
         let file_nos: Vec<i32> = of.file_nos.iter().map(|no| no.cast_signed()).collect();
         let schema = &self.quoted;

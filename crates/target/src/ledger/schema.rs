@@ -169,13 +169,11 @@ impl Ledger {
     /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
     pub async fn check_rights(&self, session: &Session, makes_tables: bool) -> Result<()> {
         match makes_tables {
-            false => {
-                self.expect_rights(session, (&CHUNK_TABLES, &["SELECT", "INSERT", "UPDATE"], false)).await
-            }
+            false => self.expect_rights(session, &CHUNK_TABLES, &["SELECT", "INSERT", "UPDATE"], false).await,
             true => {
                 let tables = [&CHUNK_TABLES[..], &["chunk_part", "reject", "step", "undo", "tuned"]].concat();
                 let ways = ["SELECT", "INSERT", "UPDATE", "DELETE"];
-                self.expect_rights(session, (&tables, &ways, true)).await
+                self.expect_rights(session, &tables, &ways, true).await
             }
         }
     }
@@ -185,13 +183,15 @@ impl Ledger {
     /// # Errors
     /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
     pub(crate) async fn expect_journal(&self, session: &Session) -> Result<()> {
-        self.expect_rights(session, (&["undo"], &["SELECT", "INSERT", "UPDATE"], false)).await
+        self.expect_rights(session, &["undo"], &["SELECT", "INSERT", "UPDATE"], false).await
     }
 
     async fn expect_rights(
         &self,
         session: &Session,
-        (tables, on_tables, makes_tables): (&[&str], &[&str], bool),
+        tables: &[&str],
+        on_tables: &[&str],
+        makes_tables: bool,
     ) -> Result<()> {
         let on_schema = if makes_tables { "USAGE, CREATE" } else { "USAGE" };
         let fail = |error: tokio_postgres::Error| session_error(&error, "asking for the role's rights");
@@ -207,7 +207,7 @@ impl Ledger {
         }
         let (schema, role) = (&self.quoted, quote_ident(row.get(1)));
         let what = format!("role {role} may not use the ledger in schema {schema} as this needs");
-        let grants = self.grants(session, &role, (on_schema, &on_tables[1..])).await;
+        let grants = self.grants(session, &role, on_schema, &on_tables[1..]).await;
         let hint = format!("its owner can run {grants}; or name another with --ledger");
         Err(Error::new(ErrorKind::Ledger, what)
             .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
@@ -216,7 +216,7 @@ impl Ledger {
 
     /// The statements that let a role (quoted) use the schema in these ways, and read and use those of its tables in these that loads
     /// need; records that were rejected it does not read.
-    async fn grants(&self, session: &Session, role: &str, (on_schema, ways): (&str, &[&str])) -> String {
+    async fn grants(&self, session: &Session, role: &str, on_schema: &str, ways: &[&str]) -> String {
         let sql = "SELECT pg_catalog.array_agg(c.relname::pg_catalog.text ORDER BY c.oid) FROM pg_catalog.pg_class c \
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
             WHERE n.nspname = $1 AND c.relkind = 'r' AND (c.relname = ANY ($2) OR c.relname = 'reject')";
@@ -282,7 +282,7 @@ impl Ledger {
             ),
             Grants::Use => {
                 let ways = ["INSERT", "UPDATE", "DELETE"];
-                let grants = self.grants(session, &role, ("USAGE", &ways)).await;
+                let grants = self.grants(session, &role, "USAGE", &ways).await;
                 format!("its owner can run {grants}; or name another with --ledger")
             }
         };

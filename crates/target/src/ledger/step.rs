@@ -57,7 +57,7 @@ impl Ledger {
         step: Step,
     ) -> Result<bool> {
         let (name, part_no) = step.words();
-        let claimed = self.insert_step(session, job_id, table, (name, part_no)).await?;
+        let claimed = self.insert_step(session, job_id, table, name, part_no).await?;
         if claimed && matches!(step, Step::Part(_) | Step::Delete) {
             self.mark_step(session, job_id).await?;
         }
@@ -70,7 +70,9 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         table: &Relation,
-        (step, rows, changes): (Step, u64, Changes),
+        step: Step,
+        rows: u64,
+        changes: Changes,
     ) -> Result<()> {
         let sql = format!(
             "UPDATE {}.step SET inserted = $5, updated = $6, deleted = $7, rows = $8, held_back = $9, \
@@ -192,7 +194,8 @@ impl Ledger {
         session: &Session,
         job_id: &str,
         table: &Relation,
-        (name, part_no): (&str, i32),
+        name: &str,
+        part_no: i32,
     ) -> Result<bool> {
         let sql = format!(
             "INSERT INTO {}.step (job_id, target, name, part_no) VALUES ($1, $2, $3, $4) \

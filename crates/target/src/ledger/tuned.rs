@@ -91,8 +91,8 @@ impl Ledger {
         match take_briefly(session, &key).await {
             Ok(true) => Ok(()),
             Ok(false) => {
-                let kept = ("set the server, or put back what they have set", "lock for that");
-                Err(is_kept(session, &key, kept).await)
+                let others = "set the server, or put back what they have set";
+                Err(is_kept(session, &key, others, "lock for that").await)
             }
             Err(error) => Err(self.error(&error, "locking what is tuned")),
         }

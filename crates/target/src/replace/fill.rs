@@ -1,9 +1,9 @@
 //! A new table is filled from a staging table, in which rows have waited so that those could be left out that its keys refuse.
 
 use super::{Replacement, create, refused};
+use crate::arrival::part::Surroundings;
 use crate::arrival::table::expect_same_types;
 use crate::finish::DURABLE_SQL;
-use crate::ledger::Ledger;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_relation};
 use crate::staging;
@@ -21,27 +21,29 @@ const SETTINGS_SQL: &str = "\
                                  'quote_all_identifiers', 'search_path', 'default_tablespace']) AS s (name)";
 
 /// Makes the new table with all rows that wait, unless it is there with them. A table from which rows were left out since is made anew,
-/// which locks those that its foreign keys refer to: that is waited for no longer than `lock_timeout_ms`.
+/// which locks those that its foreign keys refer to: that is waited for no longer than the surroundings say.
 ///
 /// # Errors
 /// Table, for what the table has against rows; Server with 55P03 when a table was not free within the time, which may pass; those of
 /// ledger and session.
 pub async fn fill(
     session: &Session,
-    (ledger, job_id): (&Ledger, &str),
-    (plan, waiting): (&TablePlan, &StagingPlan),
-    (replacement, lock_timeout_ms): (Replacement<'_>, u64),
+    around: Surroundings<'_>,
+    plan: &TablePlan,
+    waiting: &StagingPlan,
+    replacement: Replacement<'_>,
 ) -> Result<()> {
-    let (job, how) = ((ledger, job_id), (replacement, lock_timeout_ms));
-    staging::made_once(session, async || fill_once(session, job, (plan, waiting), how).await).await
+    staging::made_once(session, async || fill_once(session, around, plan, waiting, replacement).await).await
 }
 
 async fn fill_once(
     session: &Session,
-    (ledger, job_id): (&Ledger, &str),
-    (plan, waiting): (&TablePlan, &StagingPlan),
-    (replacement, lock_timeout_ms): (Replacement<'_>, u64),
+    around: Surroundings<'_>,
+    plan: &TablePlan,
+    waiting: &StagingPlan,
+    replacement: Replacement<'_>,
 ) -> Result<()> {
+    let Surroundings { ledger, job_id, lock_timeout_ms, .. } = around;
     let run = async |sql: &str| {
         let done = session.client().batch_execute(sql).await;
         done.map_err(|error| refused(&error, replacement.old))
@@ -56,7 +58,7 @@ async fn fill_once(
     let settings = session.client().query_typed(SETTINGS_SQL, NOTHING).await;
     let settings = settings.map_err(|error| refused(&error, replacement.old))?;
     create(session, replacement).await?;
-    staging::note(session, ledger, job_id, (plan, replacement.new, None)).await?;
+    staging::note(session, ledger, job_id, plan, replacement.new, None).await?;
     let columns: BTreeSet<String> = plan.fields.iter().flatten().cloned().collect();
     let columns: Vec<String> = columns.into_iter().collect();
     expect_same_types(session, replacement.new, &waiting.relation, &columns).await?;

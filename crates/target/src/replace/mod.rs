@@ -202,9 +202,10 @@ pub async fn build(
     session: &Session,
     replacement: Replacement<'_>,
     what: &Missing,
-    (workers_max, lock_timeout_ms): (Option<u32>, u64),
+    workers_max: Option<u32>,
+    lock_timeout_ms: u64,
 ) -> Result<()> {
-    let built = build_alone(session, replacement, what, (workers_max, lock_timeout_ms)).await;
+    let built = build_alone(session, replacement, what, workers_max, lock_timeout_ms).await;
     let Err(error) = built else { return Ok(()) };
     session.roll_back().await;
     if error.sqlstate() == Some(sqlstate::FOREIGN_KEY_VIOLATION) && !what.is_index {
@@ -225,7 +226,8 @@ async fn build_alone(
     session: &Session,
     replacement: Replacement<'_>,
     what: &Missing,
-    (workers_max, lock_timeout_ms): (Option<u32>, u64),
+    workers_max: Option<u32>,
+    lock_timeout_ms: u64,
 ) -> Result<()> {
     let fail = |error| refused(&error, replacement.old);
     let client = session.client();
@@ -265,8 +267,10 @@ async fn build_alone(
 /// the server refuses, or when a table has changed meanwhile; those of ledger and session.
 pub async fn swap(
     session: &Session,
-    (ledger, job_id): (&Ledger, &str),
-    (all, locks): (&[(Replacement<'_>, u64)], &Locks),
+    ledger: &Ledger,
+    job_id: &str,
+    all: &[(Replacement<'_>, u64)],
+    locks: &Locks,
     ending: impl AsyncFnOnce(&Session) -> Result<()>,
 ) -> Result<()> {
     let client = session.client();
@@ -284,12 +288,12 @@ pub async fn swap(
         }
         let until = locks.take(session, all).await?;
         for (replacement, rows) in all {
-            take_place(session, (ledger, job_id), *replacement, until).await?;
+            take_place(session, ledger, job_id, *replacement, until).await?;
             // What was left of the time was for the swap.
             let anew = format!("SET LOCAL lock_timeout = {}", locks.timeout_ms);
             client.batch_execute(&anew).await.map_err(lost)?;
             let changes = Changes { inserted: *rows, ..Changes::default() };
-            ledger.settle_step(session, job_id, replacement.old, (Step::Replace, *rows, changes)).await?;
+            ledger.settle_step(session, job_id, replacement.old, Step::Replace, *rows, changes).await?;
         }
         ending(session).await?;
         client.batch_execute("COMMIT").await.map_err(lost)
@@ -304,7 +308,8 @@ pub async fn swap(
 /// The new table takes the place of the old one, which is locked.
 async fn take_place(
     session: &Session,
-    (ledger, job_id): (&Ledger, &str),
+    ledger: &Ledger,
+    job_id: &str,
     replacement: Replacement<'_>,
     until: Until,
 ) -> Result<()> {

@@ -104,13 +104,14 @@ impl Insertion {
         let rows = client.query_typed(FACTS_SQL, &parameters).await?;
         let types: BTreeMap<String, String> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         let kept = toast::kept_as(client, &stored_in, &columns).await?;
-        Ok(Insertion::new(plan, &columns, (&types, &kept), ledger))
+        Ok(Insertion::new(plan, &columns, &types, &kept, ledger))
     }
 
     fn new(
         plan: &TablePlan,
         columns: &[String],
-        (types, kept): (&BTreeMap<String, String>, &[String]),
+        types: &BTreeMap<String, String>,
+        kept: &[String],
         ledger: Option<&Ledger>,
     ) -> Option<Insertion> {
         let is_taken = |name: &String| columns.contains(name);
@@ -126,8 +127,8 @@ impl Insertion {
         let name =
             |what: &str| Relation { schema: SCHEMA.to_owned(), name: format!("howdah_{what}_{digest:x}") };
         let (rows, function) = (name("rows"), quote_relation(&name("insert")));
-        let body = body(plan, &rows, (&place, columns), (&function, &mark));
-        let make_sql = make_sql((&rows, &place, &typed), kept, &function, &body);
+        let body = body(plan, &rows, &place, columns, &function, &mark);
+        let make_sql = make_sql(&rows, &place, &typed, kept, &function, &body);
         let binary_sql = plan.binary.as_ref().map(|binary| {
             let names: Vec<String> = [&place].into_iter().chain(&binary.columns).cloned().collect();
             format!(
@@ -148,7 +149,9 @@ impl Insertion {
 
 /// Makes the temporary objects, unless the session has them. What is inserted is found by its number, with no statistics.
 fn make_sql(
-    (rows, place, typed): (&Relation, &str, &str),
+    rows: &Relation,
+    place: &str,
+    typed: &str,
     kept: &[String],
     function: &str,
     body: &str,
@@ -192,8 +195,10 @@ fn make_sql(
 fn body(
     plan: &TablePlan,
     rows: &Relation,
-    (place, columns): (&str, &[String]),
-    (function, mark): (&str, &str),
+    place: &str,
+    columns: &[String],
+    function: &str,
+    mark: &str,
 ) -> String {
     let (table, rows, place) = (quote_relation(plan.stored_in()), quote_relation(rows), quote_ident(place));
     let into = quote_columns(columns);
@@ -284,7 +289,7 @@ impl Salvage<'_> {
         let (mut width, mut tried) = (WIDTH, 0);
         for some in rows.chunks(AT_ONCE) {
             self.progress.step();
-            self.insert_some(&insertion, (some, width), refused).await?;
+            self.insert_some(&insertion, some, width, refused).await?;
             tried += some.len();
             width = best_width(tried, refused.len() - before, began.elapsed());
             let last = some.last().copied().unwrap_or_default();
@@ -342,7 +347,8 @@ impl Salvage<'_> {
     async fn insert_some(
         &mut self,
         insertion: &Insertion,
-        (rows, width): (&[u64], i64),
+        rows: &[u64],
+        width: i64,
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(()) };
@@ -370,7 +376,7 @@ impl Salvage<'_> {
             let names: Vec<Option<&str>> = row.get(4);
             let names = names.into_iter().flatten().chain(columns.map(String::as_str));
             let column = row.get::<_, Option<&str>>(5).filter(|name| !name.is_empty());
-            let error = told_error((row.get(1), row.get(2), row.get(3)), names, column);
+            let error = told_error(row.get(1), row.get(2), row.get(3), names, column);
             refused.push(Refused { row: row.get::<_, i64>(0).cast_unsigned(), error });
         }
         let (stored, expected) = (stored.cast_unsigned(), (rows.len() - (refused.len() - before)) as u64);

@@ -286,7 +286,7 @@ impl Question {
         let arrival = Arrival::default();
         let rows = Rows::new(facts, plan, staging, &arrival)?;
         // Partitions may be made while the load goes on: whether one takes a row is for COPY to say.
-        let rules = rules_for(&[rows], &arrival, (true, false)).rules;
+        let rules = rules_for(&[rows], &arrival, true, false).rules;
         Some(Question { make_sql, rules, looks_up })
     }
 
@@ -371,7 +371,7 @@ impl KnownKeys {
             let rule_no = rules.iter().position(is_its).filter(|_| columns.iter().all(is_alike))?;
             let error = of_rule(&rules.remove(rule_no));
             let key = UniqueKey { fields, nulls_alike: *nulls_alike };
-            known_keys.push(KnownKey { key, error, seen: Seen::new(sent, (plan.table.oid, no)) });
+            known_keys.push(KnownKey { key, error, seen: Seen::new(sent, plan.table.oid, no) });
         }
         question.rules = rules;
         let known_keys =

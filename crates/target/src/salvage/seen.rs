@@ -40,7 +40,7 @@ pub(super) struct Seen {
 
 impl Seen {
     /// The same bytes are another key in another table, or as another of its keys.
-    pub(super) fn new(sent: &Arc<SentKeys>, (table_oid, key_no): (u32, usize)) -> Seen {
+    pub(super) fn new(sent: &Arc<SentKeys>, table_oid: u32, key_no: usize) -> Seen {
         let key = u64::from(table_oid) << 32 | key_no as u64;
         Seen { sent: Arc::clone(sent), seed: sent.seed ^ key }
     }
@@ -83,7 +83,7 @@ mod tests {
     fn what_was_added_is_seen_and_little_else() {
         let sent = Arc::default();
         let (seen, other_table, other_key) =
-            (Seen::new(&sent, (1, 0)), Seen::new(&sent, (2, 0)), Seen::new(&sent, (1, 1)));
+            (Seen::new(&sent, 1, 0), Seen::new(&sent, 2, 0), Seen::new(&sent, 1, 1));
         let hash_all = |seen: &Seen, keys: std::ops::Range<u64>| -> Vec<u64> {
             keys.map(|key| seen.hash(&key.to_be_bytes())).collect()
         };
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_key_is_seen_by_the_next_even_among_those_looked_at_together() {
-        let (seen, mut places) = (Seen::new(&Arc::default(), (1, 0)), Vec::new());
+        let (seen, mut places) = (Seen::new(&Arc::default(), 1, 0), Vec::new());
         let hashes: Vec<u64> = (0..40).map(|no| XxHash3_64::oneshot(&[no / 2])).collect();
         seen.add_all(&hashes, |no| places.push(no));
         assert_eq!(places, (1..40).step_by(2).collect::<Vec<_>>());

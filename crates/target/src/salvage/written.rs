@@ -179,7 +179,7 @@ impl<'a> Written<'a> {
     pub(super) fn repeats<'k>(&self, known: impl Iterator<Item = (&'k UniqueKey, &'k Seen)>) -> Repeats {
         let mut repeats = Repeats::default();
         for (key_no, (unique, before)) in known.enumerate() {
-            self.repeats_of((key_no, unique), before, &mut repeats);
+            self.repeats_of(key_no, unique, before, &mut repeats);
         }
         let Repeats { of, suspects } = &mut repeats;
         suspects.sort_unstable();
@@ -188,7 +188,7 @@ impl<'a> Written<'a> {
         repeats
     }
 
-    fn repeats_of(&self, (key_no, unique): (usize, &UniqueKey), before: &Seen, repeats: &mut Repeats) {
+    fn repeats_of(&self, key_no: usize, unique: &UniqueKey, before: &Seen, repeats: &mut Repeats) {
         let mut records = Vec::with_capacity(self.starts.len());
         let (mut hashed, mut hits) = (Vec::with_capacity(self.starts.len()), Vec::new());
         let (mut key, mut other) = (Vec::new(), Vec::new());
@@ -401,7 +401,7 @@ mod tests {
         let written = Written::of(&chunk).unwrap();
         let repeats = |fields: &[usize], nulls_alike| -> Vec<(u64, u64)> {
             let (key, seen) =
-                (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new(&Arc::default(), (1, 0)));
+                (UniqueKey { fields: fields.to_vec(), nulls_alike }, Seen::new(&Arc::default(), 1, 0));
             let first = written.repeats(std::iter::once((&key, &seen)));
             assert!(first.suspects.is_empty(), "a wrong answer among so few is next to impossible");
             // Those that are no repetitions, and not NULL, were all seen the first time.
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(repeats(&[0, 1], false), []);
         let sent = Arc::default();
         let keys = [0, 1].map(|field| UniqueKey { fields: vec![field], nulls_alike: false });
-        let seen = [0, 1].map(|no| Seen::new(&sent, (1, no)));
+        let seen = [0, 1].map(|no| Seen::new(&sent, 1, no));
         let of_both = written.repeats(keys.iter().zip(&seen)).of;
         let expected = [(1, 0, 0), (2, 1, 1), (3, 1, 1), (7, 0, 1)];
         assert_eq!(of_both, expected.map(|(of, first, key_no)| (of, Repeat { first, key_no })).into());

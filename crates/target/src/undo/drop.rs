@@ -69,7 +69,8 @@ pub async fn drop_chosen(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (relation, lock_within_ms): (&Relation, u64),
+    relation: &Relation,
+    lock_within_ms: u64,
     choose: impl Fn(&Captured, Option<&Loading>) -> Chosen,
 ) -> Result<Dropped> {
     let begin = format!(
@@ -81,7 +82,7 @@ pub async fn drop_chosen(
     let mut busy = relation.clone();
     let run = async |busy: &Relation, sql: &str| {
         let done = session.client().batch_execute(sql).await;
-        done.map_err(|error| refused(&error, (relation, busy), lock_within_ms))
+        done.map_err(|error| refused(&error, relation, busy, lock_within_ms))
     };
     let dropped = async {
         run(relation, &begin).await?;
@@ -95,7 +96,7 @@ pub async fn drop_chosen(
         }
         let mut chosen = choose(&captured, None);
         let mut kept_for = None;
-        if let Some(other) = loading(session, ledger, job_id, (&captured, &chosen)).await? {
+        if let Some(other) = loading(session, ledger, job_id, &captured, &chosen).await? {
             let beside = choose(&captured, Some(&other));
             let (_, kept) = statements(&captured, &chosen.without(&beside));
             kept_for = Some((other, kept)).filter(|(_, kept)| !kept.is_empty());
@@ -158,7 +159,8 @@ async fn loading(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (captured, chosen): (&Captured, &Chosen),
+    captured: &Captured,
+    chosen: &Chosen,
 ) -> Result<Option<Loading>> {
     if chosen.is_empty() {
         return Ok(None);
@@ -203,7 +205,8 @@ fn changes<'a>(
 
 fn refused(
     error: &tokio_postgres::Error,
-    (relation, busy): (&Relation, &Relation),
+    relation: &Relation,
+    busy: &Relation,
     lock_within_ms: u64,
 ) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "dropping indexes") };

@@ -216,7 +216,8 @@ pub async fn disable(
     session: &Session,
     ledger: &Ledger,
     job_id: &str,
-    (relation, lock_within_ms): (&Relation, u64),
+    relation: &Relation,
+    lock_within_ms: u64,
 ) -> Result<Vec<String>> {
     let begin = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \

@@ -24,8 +24,8 @@ fn wider(name: &str, type_name: &str) -> Wider {
 }
 
 /// Whatever type they have.
-async fn widen(session: &Session, table: (&Relation, u64), wider: &[Wider]) -> Result<Vec<Became>> {
-    evolve(session, table, (&[], wider), &|wider, _| Some(wider.clone())).await
+async fn widen(session: &Session, relation: &Relation, wider: &[Wider]) -> Result<Vec<Became>> {
+    evolve(session, relation, 5000, &[], wider, &|wider, _| Some(wider.clone())).await
 }
 
 on_every_version!(a_table_that_many_make_at_the_same_time_is_made_once, server => {
@@ -54,7 +54,7 @@ on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
         ("b", "date", "date/time field value out of range: \"...\""),
     ] {
         let wider = wider(name, type_name);
-        let error = widen(&session, (&relation, 5000), &[wider]).await.unwrap_err();
+        let error = widen(&session, &relation, &[wider]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table, "{error}");
         assert!(error.message().ends_with(said), "{error}");
     }
@@ -64,7 +64,7 @@ on_every_version!(a_value_that_does_not_convert_is_not_shown, server => {
          BEGIN SELECT a INTO found FROM t; RAISE EXCEPTION 'seen %', found; END $$; \
          CREATE EVENT TRIGGER grumble ON ddl_command_start EXECUTE FUNCTION grumble()"
     ).await.unwrap();
-    let error = add_column(&session, (&relation, 5000), &column("c", "text")).await.unwrap_err();
+    let error = add_column(&session, &relation, 5000, &column("c", "text")).await.unwrap_err();
     assert!(error.sqlstate() == Some("P0001") && !error.message().contains("secret"), "{error}");
 });
 
@@ -82,7 +82,7 @@ on_every_version!(stored_values_become_text_as_they_are_shown_and_lose_no_digit,
     let session = connect(&to).await;
     let relation = Relation { schema: "public".to_owned(), name: "t".to_owned() };
     let columns = ["host", "net", "x", "at", "yes"].map(|name| wider(name, "text"));
-    widen(&session, (&relation, 5000), &columns).await.unwrap();
+    widen(&session, &relation, &columns).await.unwrap();
     let rows = client.query_one("SELECT string_agg(t::text, ' ' ORDER BY x) FROM t", &[]).await.unwrap();
     assert_eq!(
         rows.get::<_, &str>(0),

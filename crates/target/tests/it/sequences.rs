@@ -40,7 +40,7 @@ on_every_version!(an_increment_that_others_set_at_the_moment_is_kept_and_obeyed,
     admin.batch_execute("CREATE SEQUENCE s").await.unwrap();
     let session = connect(&to).await;
     let sequence = Relation { schema: "public".to_owned(), name: "s".to_owned() };
-    assert_eq!(take(&session, &sequence, (10, None)).await.unwrap(), (1, 1));
+    assert_eq!(take(&session, &sequence, 10, None).await.unwrap(), (1, 1));
     other.batch_execute("BEGIN; ALTER SEQUENCE s INCREMENT BY 2").await.unwrap();
     let waits = async {
         let waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%ALTER SEQUENCE%'";
@@ -49,7 +49,7 @@ on_every_version!(an_increment_that_others_set_at_the_moment_is_kept_and_obeyed,
         }
         other.batch_execute("COMMIT").await.unwrap();
     };
-    let (taken, ()) = tokio::join!(take(&session, &sequence, (10, None)), waits);
+    let (taken, ()) = tokio::join!(take(&session, &sequence, 10, None), waits);
     assert_eq!(taken.unwrap(), (12, 2));
     let row = admin.query_one("SELECT seqincrement, nextval('s') FROM pg_sequence WHERE seqrelid = 's'::regclass", &[]);
     let row = row.await.unwrap();
@@ -70,10 +70,10 @@ async fn values_that_the_server_has_forgotten_are_not_taken_again() {
     ] {
         admin.batch_execute(&format!("CREATE SEQUENCE s INCREMENT {by}")).await.unwrap();
         let sequence = Relation { schema: "public".to_owned(), name: "s".to_owned() };
-        assert_eq!(take(&session, &sequence, (10, None)).await.unwrap(), taken);
+        assert_eq!(take(&session, &sequence, 10, None).await.unwrap(), taken);
         admin.batch_execute(&format!("SELECT {set_back}")).await.unwrap();
         let last = taken.0 + 9 * taken.1;
-        assert_eq!(take(&session, &sequence, (10, Some(last))).await.unwrap(), next, "{set_back}");
+        assert_eq!(take(&session, &sequence, 10, Some(last)).await.unwrap(), next, "{set_back}");
         admin.batch_execute("DROP SEQUENCE s").await.unwrap();
     }
 }

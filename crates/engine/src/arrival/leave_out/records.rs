@@ -160,7 +160,7 @@ impl<'a> Records<'a> {
         let staged = tables.iter().find(|(_, staging)| table.staging.as_ref() == Some(*staging));
         let (Some((_, staging)), false) = (staged, places.is_empty()) else { return Ok(Vec::new()) };
         let format = chunk_format(table);
-        let bytes = leave_out::written_anew(session, (table, staging), &format, places).await?;
+        let bytes = leave_out::written_anew(session, table, staging, &format, places).await?;
         let rules = Rules::new(&format, plan.server_version, Some(Eol::Lf))?;
         let ranges = rules.ranges(&bytes);
         if ranges.len() != places.len() {
