@@ -5,7 +5,6 @@
 //! only it can read are left to it.
 
 use crate::feed::Asker;
-use crate::retry::patiently;
 use howdah_model::route::Edge;
 use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
 use howdah_target::date_partitions::{self, DateRanges};
@@ -13,7 +12,6 @@ use howdah_transcode::encode::BinaryEncoder;
 use howdah_transcode::route;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// More of them are hardly meant: a wrong column, or days where months would do.
 const MADE_MAX: usize = 1000;
@@ -104,8 +102,9 @@ impl Partitioner {
         &self,
         asker: &Asker<'_>,
         relation: &Relation,
-        (records, reader, field_no): (&[u8], &BinaryEncoder, u32),
-        (patience, lock_timeout_ms): (Duration, u64),
+        records: &[u8],
+        reader: &BinaryEncoder,
+        field_no: u32,
     ) -> Result<()> {
         let Some((dated, unit)) = self.tables.get(relation).zip(self.unit) else { return Ok(()) };
         let context = asker.context();
@@ -129,11 +128,11 @@ impl Partitioner {
                 context.connection.attend(&session, asking).await
             };
             if !asked.is_empty() {
-                days.extend(asker.wait(patiently(context, patience, asking))?.into_iter().map(i64::from));
+                days.extend(asker.wait_patiently(asking)?.into_iter().map(i64::from));
             }
         }
         for day in days {
-            dated.make(asker, relation, (unit, day), (patience, lock_timeout_ms))?;
+            dated.make(asker, relation, unit, day)?;
         }
         Ok(())
     }
@@ -175,13 +174,7 @@ impl Dated {
     }
 
     /// One at a time: whoever waited finds that it is there.
-    fn make(
-        &self,
-        asker: &Asker<'_>,
-        relation: &Relation,
-        (unit, day): (PartitionUnit, i64),
-        (patience, lock_timeout_ms): (Duration, u64),
-    ) -> Result<()> {
+    fn make(&self, asker: &Asker<'_>, relation: &Relation, unit: PartitionUnit, day: i64) -> Result<()> {
         let mut covered = self.covered.lock();
         let (units, context) = (self.units_of_a_day(), asker.context());
         if covered.holds(day * units) || covered.barred.contains(&day) {
@@ -195,10 +188,11 @@ impl Dated {
         let day = i32::try_from(day).unwrap_or(i32::MAX);
         let making = || async {
             let session = context.connection.open().await?;
-            let making = date_partitions::make(&session, relation, lock_timeout_ms, &self.binary, unit, day);
+            let making =
+                date_partitions::make(&session, relation, asker.lock_timeout_ms(), &self.binary, unit, day);
             context.connection.attend(&session, making).await
         };
-        match asker.wait(patiently(context, patience, making)) {
+        match asker.wait_patiently(making) {
             Ok(made) => {
                 let owned = made.not_given_to.map(|owner| {
                     format!(
@@ -219,7 +213,7 @@ impl Dated {
                     let reading = date_partitions::read(&session, self.oid, relation);
                     context.connection.attend(&session, reading).await
                 };
-                let read = asker.wait(patiently(context, patience, reading));
+                let read = asker.wait_patiently(reading);
                 match read.and_then(|ranges| numbers(relation, &ranges)) {
                     Ok(ranges) => covered.ranges = ranges,
                     // The table got partitions of another kind meanwhile, as one for all other rows; the plan has found none.

@@ -8,7 +8,6 @@
 use crate::Context;
 use crate::feed::Asker;
 use crate::misfits::Misfits;
-use crate::retry::patiently;
 use howdah_model::{Arrival, Reading, Relation, Result};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
@@ -18,7 +17,6 @@ use howdah_transcode::infer::{
 };
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// A column whose type was chosen from a sample, or may be given a wider one.
 #[derive(Debug, Clone)]
@@ -102,7 +100,7 @@ impl Widener {
 
     /// Makes the table wide enough for what the watches saw; `values` tells the chunk's values once more. Called before the
     /// chunk is sent, from a thread that may block; sessions that hold the table end their chunk meanwhile, since none waits
-    /// for this one. A lock is waited for `lock_timeout_ms` at a time.
+    /// for this one.
     ///
     /// # Errors
     /// Those of the session and of ALTER TABLE.
@@ -110,24 +108,25 @@ impl Widener {
         &self,
         asker: &Asker<'_>,
         relation: &Relation,
-        (watches, values): (Watches, Values<'_>),
-        (patience, lock_timeout_ms): (Duration, u64),
+        watches: Watches,
+        values: Values<'_>,
     ) -> Result<()> {
         let Some(table) = self.tables.get(relation) else { return Ok(()) };
         let context = asker.context();
         let mut open = table.lock();
         let seen = of_others(&open, &watches);
-        let changes = changes(asker, relation, &mut open, (watches, values), patience)?;
+        let changes = changes(asker, relation, &mut open, watches, values)?;
         if changes.is_empty() {
             join(&mut open, &seen);
             return Ok(());
         }
         let alter = || async {
             let session = context.connection.open().await?;
-            let widening = define::evolve(&session, relation, lock_timeout_ms, &[], &changes, &from_present);
+            let widening =
+                define::evolve(&session, relation, asker.lock_timeout_ms(), &[], &changes, &from_present);
             context.connection.attend(&session, widening).await
         };
-        for Became { name, type_name, is_changed } in asker.wait(patiently(context, patience, alter))? {
+        for Became { name, type_name, is_changed } in asker.wait_patiently(alter)? {
             let Some(column) = open.get_mut(&name) else { continue };
             if is_changed {
                 let is_mixed =
@@ -152,12 +151,13 @@ impl Widener {
         &self,
         asker: &Asker<'_>,
         relation: &Relation,
-        seen: (Watches, Values<'_>),
-        (patience, skips): (Duration, bool),
+        watches: Watches,
+        values: Values<'_>,
+        skips: bool,
     ) -> Result<Option<Misfit>> {
         let Some(table) = self.tables.get(relation) else { return Ok(None) };
         let mut open = table.lock().clone();
-        let wider = changes(asker, relation, &mut open, seen, patience)?;
+        let wider = changes(asker, relation, &mut open, watches, values)?;
         let is_left_out = |wider: &Wider| {
             skips
                 && takes_only_its_values(&wider.from)
@@ -209,8 +209,8 @@ fn changes(
     asker: &Asker<'_>,
     relation: &Relation,
     open: &mut Columns,
-    (watches, values): (Watches, Values<'_>),
-    patience: Duration,
+    watches: Watches,
+    values: Values<'_>,
 ) -> Result<Vec<Wider>> {
     let (mut changes, mut others) = (Vec::new(), BTreeMap::new());
     for (no, (name, watch)) in
@@ -244,7 +244,7 @@ fn changes(
         });
         let context = asker.context();
         let asking = || wider_others(context, relation, &others);
-        changes.extend(asker.wait(patiently(context, patience, asking))?);
+        changes.extend(asker.wait_patiently(asking)?);
     }
     // What is read is of the column's kind; text would hold neither what the files have nor what others have stored.
     changes.retain(|change| {

@@ -26,7 +26,6 @@ use howdah_transcode::route::Router;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 /// What the chunks of one file go through.
 pub(super) struct Emitter {
@@ -326,14 +325,12 @@ impl Emitter {
         let Some(mut watches) = run.widener.watches(relation, fields) else { return Ok(()) };
         let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.clone()], each);
         run.tally.time(Stage::Encode, || tell(&mut |no, value| watches.observe(no, value)));
-        let patience = Duration::from_millis(run.plan.job.retry_for_ms);
         let asker = self.asker(feeder, origin);
         if !run.widener.is_fixed() {
-            let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
-            return run.widener.settle(&asker, relation, (watches, &tell), waits);
+            return run.widener.settle(&asker, relation, watches, &tell);
         }
-        match run.widener.misfit(&asker, relation, (watches, &tell), (patience, rejects::skips(run)))? {
-            Some(misfit) => Err(self.first_misfit(feeder, (origin, fields), records, (good, misfit))?),
+        match run.widener.misfit(&asker, relation, watches, &tell, rejects::skips(run))? {
+            Some(misfit) => Err(self.first_misfit(feeder, origin, fields, records, good, misfit)?),
             None => Ok(()),
         }
     }
@@ -350,20 +347,21 @@ impl Emitter {
     fn first_misfit(
         &self,
         feeder: &Feeder,
-        (origin, fields): (&Origin, &[Option<String>]),
+        origin: &Origin,
+        fields: &[Option<String>],
         records: &[u8],
-        (good, mut misfit): (Range<usize>, Misfit),
+        good: Range<usize>,
+        mut misfit: Misfit,
     ) -> Result<Error> {
         let run = &feeder.run;
         let table = run.plan.table_of(self.file_no);
         let relation = table.copied_into();
-        let patience = Duration::from_millis(run.plan.job.retry_for_ms);
         let among = |end: usize| {
             let Some(mut watches) = run.widener.watches(relation, fields) else { return Ok(None) };
             let tell = |each: &mut dyn FnMut(usize, &[u8])| self.tell(&records[good.start..end], each);
             tell(&mut |no, value| watches.observe(no, value));
-            let how = (patience, rejects::skips(run));
-            run.widener.misfit(&self.asker(feeder, origin), relation, (watches, &tell), how)
+            let asker = self.asker(feeder, origin);
+            run.widener.misfit(&asker, relation, watches, &tell, rejects::skips(run))
         };
         let ranges: Vec<(u64, Range<usize>)> = (0..)
             .zip(self.rules.ranges(records))
@@ -397,9 +395,7 @@ impl Emitter {
         let Some((no, reader)) = field_no.and_then(|no| u32::try_from(no).ok()).zip(reader) else {
             return Ok(());
         };
-        let patience = Duration::from_millis(run.plan.job.retry_for_ms);
-        let waits = (patience, run.plan.job.arrival.lock_timeout_ms);
-        run.partitioner.settle(&self.asker(feeder, origin), relation, (records, &reader, no), waits)
+        run.partitioner.settle(&self.asker(feeder, origin), relation, records, &reader, no)
     }
 
     /// Rewrites the records before the first one that cannot be.
