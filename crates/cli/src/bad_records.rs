@@ -109,7 +109,7 @@ impl BadRecordOptions {
 ///
 /// # Errors
 /// `Usage` for options that say otherwise.
-pub fn check_rejects(options: &LoadOptions) -> Result<()> {
+pub(crate) fn check_rejects(options: &LoadOptions) -> Result<()> {
     if options.bad_records.rejects.is_none() {
         return Ok(());
     }

@@ -195,7 +195,7 @@ impl Progress {
 
     /// Waits until nothing is left to be written, however long nobody takes it: for who is about to write to standard error himself,
     /// and may end the process behind it.
-    pub fn wait_until_written(&self) {
+    pub(crate) fn wait_until_written(&self) {
         self.0.shown.wait_while(&mut self.0.state.lock(), |state| state.is_telling());
     }
 }

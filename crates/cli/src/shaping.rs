@@ -206,7 +206,7 @@ pub fn found(plan: &Plan) -> Vec<String> {
 }
 
 /// What `--evolve` does to a column, in a line.
-pub fn change_line(relation: &Relation, change: &TableChange) -> String {
+pub(crate) fn change_line(relation: &Relation, change: &TableChange) -> String {
     match change {
         TableChange::Add(column) => format!("adds   {relation}.{} {}", column.name, column.type_name),
         TableChange::Widen(column) => format!("widens {relation}.{} to {}", column.name, column.type_name),

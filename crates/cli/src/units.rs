@@ -118,7 +118,7 @@ fn wrong(option: &str, expected: &str, got: &str) -> Error {
 }
 
 /// Bytes for people: `1.5 GB`.
-pub fn show_bytes(bytes: u64) -> String {
+pub(crate) fn show_bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -131,12 +131,12 @@ pub fn show_bytes(bytes: u64) -> String {
 }
 
 /// `1 row`, `4,000,000 rows`.
-pub fn show_rows(count: u64) -> String {
+pub(crate) fn show_rows(count: u64) -> String {
     format!("{} {}", show_count(count), if count == 1 { "row" } else { "rows" })
 }
 
 /// Seconds for people: `0.42 s`, `12.3 s`, `4 min 07 s`.
-pub fn show_seconds(seconds: f64) -> String {
+pub(crate) fn show_seconds(seconds: f64) -> String {
     if seconds < 10.0 {
         return format!("{seconds:.2} s");
     }

@@ -53,7 +53,11 @@ impl Connection {
     ///
     /// # Errors
     /// Those of the work; `ConnectionLost` when its answer will not come.
-    pub async fn attend<T>(&self, session: &Session, work: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(crate) async fn attend<T>(
+        &self,
+        session: &Session,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let done = self.answer(session.backend(), work).await;
         let lost = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost);
         if lost || session.is_closed() {

@@ -44,7 +44,7 @@ mod unused_options;
 mod verify;
 mod whole;
 
-pub use columns::field_targets;
+pub(crate) use columns::field_targets;
 pub use identity::work_key;
 pub(crate) use indexes::{ToCome, decide as decide_indexes};
 pub(crate) use sent_form::chunk_format;
@@ -572,7 +572,7 @@ pub(crate) fn plain_bytes_of(file: &FilePlan, stored_bytes: u64) -> u64 {
 }
 
 /// The ledger of a job, if it has one.
-pub fn ledger_of(job: &Job) -> Option<Ledger> {
+pub(crate) fn ledger_of(job: &Job) -> Option<Ledger> {
     match &job.ledger {
         LedgerChoice::Schema(schema) => Some(Ledger::new(schema)),
         LedgerChoice::None => None,
@@ -580,7 +580,7 @@ pub fn ledger_of(job: &Job) -> Option<Ledger> {
 }
 
 /// The error of a job that has finished before.
-pub fn already_done(job_id: &str, at: &str) -> Error {
+pub(crate) fn already_done(job_id: &str, at: &str) -> Error {
     Error::new(
         ErrorKind::JobDone,
         format!("this job finished at {at} and its rows are in the table (job {job_id})"),

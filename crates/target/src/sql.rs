@@ -45,7 +45,7 @@ pub fn quote_relation(relation: &Relation) -> String {
 }
 
 /// `"a", "b"`.
-pub fn quote_columns(columns: &[String]) -> String {
+pub(crate) fn quote_columns(columns: &[String]) -> String {
     columns.iter().map(|column| quote_ident(column)).collect::<Vec<_>>().join(", ")
 }
 

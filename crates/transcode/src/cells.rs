@@ -124,7 +124,7 @@ impl Record {
     }
 
     /// Every field is empty or blank: a blank line, one of delimiters alone, or NUL bytes that fill up a file.
-    pub fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.values().all(|value| value.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()))
     }
 

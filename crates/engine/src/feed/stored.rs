@@ -96,7 +96,7 @@ impl Opened {
     }
 
     /// It can be read again, and nothing tells whether it is the same then.
-    pub fn is_nameless(&self) -> bool {
+    pub(crate) fn is_nameless(&self) -> bool {
         self.object.rereadable() && self.object.version().is_none()
     }
 

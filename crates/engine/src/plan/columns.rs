@@ -466,7 +466,7 @@ fn columns_error(message: String) -> Error {
 }
 
 /// What the rewriter needs to know of each field.
-pub fn field_targets(table: &TablePlan, format: &Format) -> Vec<FieldTarget> {
+pub(crate) fn field_targets(table: &TablePlan, format: &Format) -> Vec<FieldTarget> {
     let chosen = |choice: &ColumnChoice, column: &Option<String>| match (choice, column) {
         (ColumnChoice::All, _) => true,
         (ColumnChoice::Named(names), Some(column)) => names.contains(column),

@@ -107,7 +107,7 @@ pub async fn feasible(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule>,
 ///
 /// # Errors
 /// Those of the session.
-pub async fn finds_by_index(session: &Session, settings: &str, rules: &[Rule]) -> Result<bool> {
+pub(crate) async fn finds_by_index(session: &Session, settings: &str, rules: &[Rule]) -> Result<bool> {
     let run = async |sql: &str| {
         session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
     };

@@ -44,7 +44,11 @@ impl Ledger {
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn changed_by_another(&self, session: &Session, relation: &Relation) -> Result<Option<Ledger>> {
+    pub(crate) async fn changed_by_another(
+        &self,
+        session: &Session,
+        relation: &Relation,
+    ) -> Result<Option<Ledger>> {
         let asked: [(&(dyn ToSql + Sync), Type); 2] =
             [(&self.schema, Type::TEXT), (&quote_relation(relation), Type::TEXT)];
         let rows = self.ask(session, LEDGERS_SQL, &asked, "looking for other ledgers").await?;
