@@ -38,7 +38,63 @@ struct Trusted {
     anchors: Arc<RootCertStore>,
     /// Knows the revocation lists, where there are any.
     with_lists: Option<Arc<WebPkiServerVerifier>>,
-    certificates: Vec<CertificateDer<'static>>,
+    /// Root certificates that may be the server's own, which no list can take back.
+    own: Vec<CertificateDer<'static>>,
+    /// What stands beside the roots in their file: certificates that these have signed, and that are checked as those that a server sends.
+    intermediates: Vec<CertificateDer<'static>>,
+    /// Why the roots do not sign what they may seem to.
+    lack: Option<&'static str>,
+}
+
+impl Trusted {
+    /// As with OpenSSL, a certificate that is signed by another one is no root, and a root that has run out signs nothing.
+    fn new(
+        certificates: Vec<CertificateDer<'static>>,
+        lists: Vec<CertificateRevocationListDer<'static>>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Trusted, VerifierBuilderError> {
+        let (own, intermediates): (Vec<_>, Vec<_>) = certificates.into_iter().partition(is_root);
+        let now = UnixTime::now();
+        let is_out_of_date = |root: &CertificateDer<'_>| {
+            matches!(
+                check_dates(root, now),
+                Err(Error::InvalidCertificate(CertificateError::Expired | CertificateError::NotValidYet))
+            )
+        };
+        let valid: Vec<_> = own.iter().filter(|root| !is_out_of_date(root)).cloned().collect();
+        let lack = match (valid.len() < own.len(), own.is_empty()) {
+            (true, _) => Some(
+                "a root certificate has expired or is not valid yet, and no other one has signed the server's",
+            ),
+            (_, true) => Some("none of the root certificates is self-signed, as a root is"),
+            _ => None,
+        };
+        let mut anchors = RootCertStore::empty();
+        // One that does not parse cannot sign anything; the others still count.
+        anchors.add_parsable_certificates(valid);
+        let anchors = Arc::new(anchors);
+        let builder = || WebPkiServerVerifier::builder_with_provider(anchors.clone(), provider.clone());
+        let has_lists = !lists.is_empty();
+        let with_lists = (has_lists && !anchors.is_empty())
+            .then(|| builder().with_crls(lists).enforce_revocation_expiration().build())
+            .transpose()?;
+        let own = if has_lists { Vec::new() } else { own };
+        Ok(Trusted { anchors, with_lists, own, intermediates, lack })
+    }
+
+    fn explain(&self, certificate: &CertificateDer<'_>, error: Error) -> Error {
+        match (&error, self.lack) {
+            (Error::InvalidCertificate(CertificateError::UnknownIssuer), Some(lack)) => {
+                Error::General(lack.to_owned())
+            }
+            _ => explain_version(certificate, error),
+        }
+    }
+}
+
+/// What makes no sense here is left to the library.
+fn is_root(certificate: &CertificateDer<'_>) -> bool {
+    parse(certificate).map_or(true, |parsed| parsed.tbs_certificate.issuer == parsed.tbs_certificate.subject)
 }
 
 impl Verifier {
@@ -53,18 +109,8 @@ impl Verifier {
         check_name: bool,
         provider: Arc<CryptoProvider>,
     ) -> Result<Verifier, VerifierBuilderError> {
-        let trust = |certificates: Vec<CertificateDer<'static>>| {
-            let mut anchors = RootCertStore::empty();
-            // One that does not parse cannot sign anything; the others still count.
-            anchors.add_parsable_certificates(certificates.iter().cloned());
-            let anchors = Arc::new(anchors);
-            let builder = || WebPkiServerVerifier::builder_with_provider(anchors.clone(), provider.clone());
-            let with_lists = (!lists.is_empty())
-                .then(|| builder().with_crls(lists).enforce_revocation_expiration().build())
-                .transpose()?;
-            Ok::<_, VerifierBuilderError>(Trusted { anchors, with_lists, certificates })
-        };
-        Ok(Verifier { trusted: roots.map(trust).transpose()?, check_name, provider })
+        let trusted = roots.map(|roots| Trusted::new(roots, lists, &provider)).transpose()?;
+        Ok(Verifier { trusted, check_name, provider })
     }
 
     fn check_chain(
@@ -75,23 +121,26 @@ impl Verifier {
         server_name: &ServerName<'_>,
         now: UnixTime,
     ) -> Result<(), Error> {
+        let known = trusted.intermediates.iter().map(|known| CertificateDer::from(known.as_ref()));
+        let intermediates: Vec<_> = intermediates.iter().cloned().chain(known).collect();
         if let Some(with_lists) = &trusted.with_lists {
-            let checked = with_lists.verify_server_cert(end_entity, intermediates, server_name, &[], now);
+            let checked = with_lists.verify_server_cert(end_entity, &intermediates, server_name, &[], now);
             return match checked {
                 // What it looks at last, when the chain is good; names have their own rules here.
                 Ok(_) | Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
                     Ok(())
                 }
-                Err(error) => Err(explain_version(end_entity, error)),
+                Err(error) => Err(trusted.explain(end_entity, error)),
             };
         }
-        if trusted.certificates.iter().any(|certificate| certificate == end_entity) {
+        if trusted.own.iter().any(|certificate| certificate == end_entity) {
             return check_dates(end_entity, now);
         }
         let algorithms = self.provider.signature_verification_algorithms.all;
         let parsed =
             ParsedCertificate::try_from(end_entity).map_err(|error| explain_version(end_entity, error))?;
-        verify_server_cert_signed_by_trust_anchor(&parsed, &trusted.anchors, intermediates, now, algorithms)
+        verify_server_cert_signed_by_trust_anchor(&parsed, &trusted.anchors, &intermediates, now, algorithms)
+            .map_err(|error| trusted.explain(end_entity, error))
     }
 }
 

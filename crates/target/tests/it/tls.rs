@@ -303,3 +303,59 @@ async fn a_certificate_that_was_taken_back_is_refused() {
     let unchecked = refused(&stage.to(&format!("host=127.0.0.1 sslmode=require sslcrl={good}"))).await;
     assert_eq!(unchecked.kind(), ErrorKind::Usage, "{unchecked}");
 }
+
+/// Both in PEM form: as the authority was until 2021, and as it is.
+fn old_and_new(sign: impl Fn(&CertificateParams) -> String, mut params: CertificateParams) -> [String; 2] {
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    [2021, 2100].map(|year| {
+        params.not_after = date_time_ymd(year, 1, 1);
+        sign(&params)
+    })
+}
+
+/// As OpenSSL has it. A file of roots often holds what these have signed, too.
+#[tokio::test]
+async fn roots_have_to_be_valid_and_what_stands_beside_them_is_checked_as_the_rest_of_the_chain() {
+    let keys = [(); 2].map(|()| KeyPair::generate().unwrap());
+    let mut of_root = params("root", &[]);
+    let [old_root, root] = old_and_new(|params| params.self_signed(&keys[0]).unwrap().pem(), of_root.clone());
+    of_root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let [root_key, middle_key] = keys;
+    let ours = Authority { issuer: Issuer::new(of_root, root_key), pem: root.clone() };
+    let mut of_middle = params("middle", &[]);
+    of_middle.serial_number = Some(SerialNumber::from(9));
+    let sign = |params: &CertificateParams| params.signed_by(&middle_key, &ours.issuer).unwrap().pem();
+    let [old_middle, middle] = old_and_new(sign, of_middle.clone());
+    of_middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let between = Authority { issuer: Issuer::new(of_middle, middle_key), pem: middle.clone() };
+    let (certificate, key) = between.sign(&params("server", &["localhost"]));
+    let stage = stage(18, &certificate, &key, &root, "host all all 127.0.0.1/32 trust").await;
+    let with = |name: &str, roots: &[&String], rest: &str| {
+        let file = stage.file(name, &roots.iter().map(|pem| pem.as_str()).collect::<String>(), 0o644);
+        format!("host=localhost hostaddr=127.0.0.1 sslmode=verify-full sslrootcert={} {rest}", show(&file))
+    };
+    let lists = |name: &str, taken_back: u64| {
+        let far = (2100, 1, 1);
+        let both = revocation_list(&ours, &[taken_back], far) + &revocation_list(&between, &[8], far);
+        format!("sslcrl={}", show(&stage.file(name, &both, 0o644)))
+    };
+    for taken in [
+        with("both", &[&root, &middle], ""),
+        with("renewed", &[&old_root, &middle, &root], ""),
+        with("listed", &[&root, &middle], &lists("good.crl", 8)),
+    ] {
+        assert!(stage.connects_with_tls(&taken).await, "{taken}");
+    }
+    for (refused_for, to) in [
+        ("has expired", with("old", &[&old_root, &middle], "")),
+        ("expired", with("old-middle", &[&root, &old_middle], "")),
+        ("self-signed", with("middle", &[&middle], "")),
+        ("self-signed", with("leaf", &[&certificate], "")),
+        ("Revoked", with("revoked", &[&root, &middle], &lists("bad.crl", 9))),
+        ("has expired", with("old-listed", &[&old_root, &middle], &lists("good.crl", 8))),
+    ] {
+        let error = refused(&stage.to(&to)).await;
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{to}: {error}");
+        assert!(error.message().contains(refused_for), "{to}: {error}");
+    }
+}
