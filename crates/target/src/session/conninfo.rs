@@ -122,6 +122,7 @@ impl Conninfo {
     }
 
     pub(super) fn resolve_in(to: Option<&str>, around: &Surroundings) -> Result<Option<Conninfo>> {
+        refuse_unreadable(around)?;
         if to.is_none() && !keyword::NAMING_VARIABLES.iter().any(|name| around.variable(name).is_some()) {
             return Ok(None);
         }
@@ -255,6 +256,16 @@ fn add_environment(words: &mut Words, around: &Surroundings) {
     }
 }
 
+/// Left out, it would be as if it were not set, and the default may be another server or no check of its certificate.
+fn refuse_unreadable(around: &Surroundings) -> Result<()> {
+    let is_ours = |name: &&String| *name == PASSWORD_COMMAND || keyword::is_variable(name);
+    match around.unreadable.iter().find(is_ours) {
+        None => Ok(()),
+        Some(name) => Err(Error::new(ErrorKind::Usage, format!("the value of {name} is not valid UTF-8"))
+            .with_hint("unset it, or give a path without such characters")),
+    }
+}
+
 fn refuse_unsupported(words: &Words) -> Result<()> {
     for (name, value) in words {
         let Some(keyword) = keyword::find(name) else { continue };
@@ -281,13 +292,15 @@ fn invalid(name: &str, text: &str, expected: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("invalid {name} value: \"{text}\", expected {expected}"))
 }
 
-/// One of several words.
+/// One of several words. As in libpq an empty one is none of them, unless it stands among them: what an unset variable of a script leaves of
+/// `sslmode=$MODE` must not be the weak default.
 fn choice<T: Copy>(words: &Words, name: &str, default: T, choices: &[(&str, T)]) -> Result<T> {
-    let Some(text) = value(words, name) else { return Ok(default) };
+    let Some(text) = words.get(name) else { return Ok(default) };
     match choices.iter().find(|(word, _)| *word == text) {
         Some((_, choice)) => Ok(*choice),
         None => {
-            let names: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            let names: Vec<&str> =
+                choices.iter().map(|(word, _)| *word).filter(|word| !word.is_empty()).collect();
             Err(invalid(name, text, &names.join(", ")))
         }
     }
@@ -390,13 +403,18 @@ fn tls_settings(words: &Words, around: &Surroundings) -> Result<TlsSettings> {
         return weak("sslnegotiation=direct", "require (or a stronger one)");
     }
     // Older versions than 1.2 are not offered: a lower minimum allows nothing more, a lower maximum nothing.
-    let minimum = &[("TLSv1", true), ("TLSv1.1", true), ("TLSv1.2", true), ("TLSv1.3", false)];
+    let minimum = &[("", true), ("TLSv1", true), ("TLSv1.1", true), ("TLSv1.2", true), ("TLSv1.3", false)];
     Ok(TlsSettings {
         mode,
         direct,
         tls12: choice(words, "ssl_min_protocol_version", true, minimum)?,
-        tls13: choice(words, "ssl_max_protocol_version", true, &[("TLSv1.2", false), ("TLSv1.3", true)])?,
-        server_name_indication: choice(words, "sslsni", true, &[("0", false), ("1", true)])?,
+        tls13: choice(
+            words,
+            "ssl_max_protocol_version",
+            true,
+            &[("", true), ("TLSv1.2", false), ("TLSv1.3", true)],
+        )?,
+        server_name_indication: choice(words, "sslsni", true, &[("", true), ("0", false), ("1", true)])?,
         root_cert: value(words, "sslrootcert").map(str::to_owned),
         crl: value(words, "sslcrl").map(str::to_owned),
         cert: value(words, "sslcert").map(str::to_owned),
@@ -467,7 +485,7 @@ mod tests {
     fn around(variables: &[(&str, &str)]) -> Surroundings {
         let variables =
             variables.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-        Surroundings { variables, home: None, user: Some("me".to_owned()) }
+        Surroundings { variables, user: Some("me".to_owned()), ..Surroundings::default() }
     }
 
     fn resolve(to: &str, variables: &[(&str, &str)]) -> Conninfo {
@@ -579,6 +597,9 @@ mod tests {
             "require_auth=password",
             "ssl_max_protocol_version=TLSv1.1",
             "sslmode=no",
+            "sslmode=''",
+            "channel_binding=",
+            "target_session_attrs=''",
             "port=x",
             "connect_timeout=soon",
             "target_session_attrs=x",
@@ -588,10 +609,33 @@ mod tests {
             let error = Conninfo::resolve_in(Some(to), &around(&[])).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{to}: {error}");
         }
-        for to in ["gssencmode=prefer", "gssencmode=disable", "sslcompression=1", "krbsrvname=postgres"] {
+        for to in [
+            "ssl_min_protocol_version=''",
+            "sslsni=''",
+            "sslrootcert=''",
+            "gssencmode=prefer",
+            "gssencmode=disable",
+            "sslcompression=1",
+            "krbsrvname=postgres",
+        ] {
             resolve(to, &[]);
         }
         let error = Conninfo::resolve_in(Some(""), &around(&[("PGSSLCRLDIR", "/x")])).unwrap_err();
         assert!(error.message().contains("PGSSLCRLDIR"), "{error}");
+        let empty = Conninfo::resolve_in(Some("host=h"), &around(&[("PGSSLMODE", "")])).unwrap_err();
+        assert_eq!(empty.kind(), ErrorKind::Usage, "{empty}");
+    }
+
+    #[test]
+    fn a_variable_that_is_not_utf8_is_refused_and_not_taken_for_unset() {
+        let with = |name: &str| Surroundings { unreadable: vec![name.to_owned()], ..around(&[]) };
+        for name in ["PGHOST", "PGSSLROOTCERT", "PGTZ", "PGSYSCONFDIR", "HOWDAH_PASSWORD_COMMAND"] {
+            for to in [None, Some("host=h")] {
+                let error = Conninfo::resolve_in(to, &with(name)).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Usage, "{name}");
+                assert!(error.message().contains(name), "{error}");
+            }
+        }
+        assert!(Conninfo::resolve_in(Some("host=h"), &with("PGDATA")).is_ok());
     }
 }

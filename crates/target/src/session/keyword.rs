@@ -106,3 +106,10 @@ pub(super) const NAMING_VARIABLES: &[&str] =
 pub(super) fn find(name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|keyword| keyword.name == name)
 }
+
+/// Something of a connection stands in this environment variable.
+pub(super) fn is_variable(name: &str) -> bool {
+    KEYWORDS.iter().any(|keyword| keyword.variable == Some(name))
+        || SERVER_SETTINGS.iter().any(|(variable, _)| *variable == name)
+        || ["PGSYSCONFDIR", "PGREQUIRESSL"].contains(&name)
+}

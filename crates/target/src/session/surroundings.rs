@@ -10,6 +10,8 @@ use std::path::PathBuf;
 pub(super) struct Surroundings {
     /// Environment variables whose names begin with `PG`, and the one that names a command for the password.
     pub(super) variables: HashMap<String, String>,
+    /// The names of those that are not UTF-8, as a path may be.
+    pub(super) unreadable: Vec<String>,
     /// `$HOME`, or the home directory of the user database.
     pub(super) home: Option<PathBuf>,
     /// The name of the effective user: libpq's default for `user`.
@@ -19,17 +21,22 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// Those of this process.
     pub(super) fn of_this_process() -> Surroundings {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
-        Surroundings {
-            variables: std::env::vars_os()
-                .filter_map(text)
-                .filter(|(name, _)| name.starts_with("PG") || name == PASSWORD_COMMAND)
-                .collect(),
+        let mut around = Surroundings {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             user: whoami::username().ok(),
+            ..Surroundings::default()
+        };
+        for (name, value) in std::env::vars_os() {
+            let Ok(name) = name.into_string() else { continue };
+            if !name.starts_with("PG") && name != PASSWORD_COMMAND {
+                continue;
+            }
+            match value.into_string() {
+                Ok(value) => drop(around.variables.insert(name, value)),
+                Err(_) => around.unreadable.push(name),
+            }
         }
+        around
     }
 
     /// A variable's value; the empty string counts as a value, as in libpq.
