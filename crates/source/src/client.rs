@@ -3,6 +3,7 @@
 //! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
 
 use crate::failure::Status;
+use crate::listing;
 use crate::location::Scheme;
 use async_trait::async_trait;
 use futures_util::StreamExt;
@@ -168,13 +169,15 @@ impl HttpService for Metadata {
 
 #[async_trait]
 impl HttpService for Connector {
-    /// Turns every answer that is not 2xx into [`Status`], so that it is known whichever store asked.
+    /// Turns every answer that is not 2xx into [`Status`], so that it is known whichever store asked. Listings are looked at before they are read.
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         if self.scheme == Scheme::Gs {
             // Else Google decompresses what has `Content-Encoding: gzip`, and does not say how long it is then.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        succeeded(HttpService::call(&self.client, request).await?).await
+        let is_listing = listing::is_asked(&request);
+        let answer = succeeded(HttpService::call(&self.client, request).await?).await?;
+        if is_listing { listing::checked(answer).await } else { Ok(answer) }
     }
 }
 

@@ -18,6 +18,7 @@ mod failure;
 mod file;
 mod http;
 mod list;
+mod listing;
 mod location;
 mod object;
 #[doc(hidden)]

@@ -21,6 +21,9 @@ use std::sync::Arc;
 /// Questions under way at once about empty objects.
 const QUESTIONS_AT_ONCE: usize = 16;
 
+/// Pages may be empty, as stores give up looking for a while; so many are no end.
+const PAGES_MAX: usize = 100_000;
+
 /// An object as it was when listed.
 pub(crate) struct StoredObject {
     bucket: Arc<Bucket>,
@@ -183,6 +186,7 @@ async fn listed(
     }
     let mut found = Vec::new();
     let mut seen = 0;
+    let mut tokens = HashSet::new();
     loop {
         let asked =
             bucket.store.list_paginated((!prefix.is_empty()).then_some(prefix), options.clone()).await;
@@ -193,7 +197,10 @@ async fn listed(
         }
         found.extend(page.result.objects.into_iter().filter_map(|meta| kept(meta, prefix, pattern)));
         match page.page_token.filter(|token| !token.is_empty()) {
-            Some(token) => options.page_token = Some(token),
+            Some(token) if tokens.len() < PAGES_MAX && tokens.insert(token.clone()) => {
+                options.page_token = Some(token);
+            }
+            Some(_) => return Err(endless(&bucket.location(key))),
             None => break,
         }
     }
@@ -210,6 +217,12 @@ async fn listed(
     let objects: Vec<Option<Object>> =
         futures_util::stream::iter(checks).buffered(QUESTIONS_AT_ONCE).try_collect().await?;
     Ok(objects.into_iter().flatten().collect())
+}
+
+fn endless(location: &str) -> Error {
+    Error::new(ErrorKind::SourceIo, "the listing does not end: the store goes on with a page that it has given before, or with ever more of them")
+        .in_file(location)
+        .with_hint("name the objects one by one, or a longer prefix")
 }
 
 /// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand in one of their own. Some

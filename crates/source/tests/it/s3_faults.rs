@@ -293,6 +293,39 @@ async fn more_objects_than_a_job_may_have_are_an_error() {
     assert!(error.hint().unwrap().contains("narrower"), "{error}");
 }
 
+/// Rows of the objects behind it would be missing, and nobody told.
+#[tokio::test]
+async fn a_listing_that_breaks_off_runs_in_circles_or_is_none_is_refused() {
+    const NEXT: &str = "/b?continuation-token=x&list-type=2&prefix=t%2F";
+    let server = Server::start(Behaviour { status: Some(404), ..Behaviour::of(Vec::new()) }).await;
+    let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
+    let one = entry("t/a.csv", 9);
+    let goes_on =
+        format!("<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>{one}");
+    let longer = format!("{}{}", listing(&one), " ".repeat(64 << 20));
+    for (first, next, said) in [
+        (listing(&format!("<IsTruncated>true</IsTruncated>{one}")), "", "more objects"),
+        (
+            listing(&format!("<IsTruncated>true</IsTruncated><NextMarker>t/a.csv</NextMarker>{one}")),
+            "",
+            "more objects",
+        ),
+        (listing(&goes_on), &*listing(&goes_on), "does not end"),
+        (listing(&goes_on), "<html>Please log in</html>", "no listing"),
+        (listing(&goes_on), "<ListBucketResult><Contents>", "no listing"),
+        (longer, "", "no page"),
+    ] {
+        server.change(|behaviour| behaviour.texts.extend([(LISTING, first), (NEXT, next.to_owned())]));
+        let error = sources.list("s3://b/t/").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SourceIo, "{said}: {error}");
+        assert!(error.message().contains(said) && error.hint().is_some() != (said == "no page"), "{error}");
+        assert!(error.to_string().contains("s3://b/t/"), "{error}");
+    }
+    let last = listing(&entry("t/b.csv", 9));
+    server.change(|behaviour| behaviour.texts.extend([(LISTING, listing(&goes_on)), (NEXT, last)]));
+    assert_eq!(names(&sources.list("s3://b/t/").await.unwrap()), ["a.csv", "b.csv"]);
+}
+
 /// Asks for an object; gives the request as the store saw it.
 async fn asked_with(server: &Server, metadata: &str) -> String {
     let variables = [("AWS_ENDPOINT_URL", server.url.as_str()), ("AWS_METADATA_ENDPOINT", metadata)];
