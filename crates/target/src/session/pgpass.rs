@@ -79,7 +79,8 @@ fn take_field(text: &str) -> (String, Option<&str>) {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '\\' => field.extend(chars.next().map(|(_, c)| c)),
+            // One at the very end is itself, as in libpq.
+            '\\' => field.push(chars.next().map_or('\\', |(_, c)| c)),
             ':' => return (field, Some(&text[at + 1..])),
             c => field.push(c),
         }
@@ -98,6 +99,7 @@ mod tests {
         assert_eq!(match_line("h:5432:d:u:secret", &LOGIN).as_deref(), Some("secret"));
         assert_eq!(match_line("*:*:*:*:a\\:b\\\\c", &LOGIN).as_deref(), Some("a:b\\c"));
         assert_eq!(match_line("*:*:*:*:a:b", &LOGIN).as_deref(), Some("a"));
+        assert_eq!(match_line("*:*:*:*:a\\", &LOGIN).as_deref(), Some("a\\"));
         assert_eq!(match_line("#*:*:*:*:x", &LOGIN), None);
         assert_eq!(match_line("\\*:*:*:*:x", &LOGIN), None);
         assert_eq!(match_line("h:5433:d:u:x", &LOGIN), None);
