@@ -5,6 +5,7 @@
 //! committed and is missing now was lost in a crash of the server in between: its file is read again and
 //! the missing chunks are loaded, then the barrier is repeated.
 
+use crate::again::Way;
 use crate::arrival::on_session;
 use crate::feed::{first_byte, open_all};
 use crate::load::by_file;
@@ -48,6 +49,7 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
             return note_account(run).await;
         }
         expect_kept_here(run, &receipts)?;
+        expect_all_come_again(run, rows)?;
         load_again(run, receipts, rows).await?;
     }
     Err(keeps_losing())
@@ -69,6 +71,14 @@ fn expect_kept_here(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Whoever opens a named pipe once more waits for a writer that may never come, or takes the bytes of the next one for those that are lost.
+fn expect_all_come_again(run: &Run, missing: u64) -> Result<()> {
+    let Some(pipe) = run.plan.files.iter().find(|file| !file.rereadable) else { return Ok(()) };
+    let message = format!("the server has lost {missing} rows, and a pipe cannot be read again");
+    let lost = Error::new(ErrorKind::ConnectionLost, message).in_file(&pipe.location);
+    Err(lost.with_hint(Way::of(&run.plan).told().unwrap_or_default()))
 }
 
 pub(crate) fn keeps_losing() -> Error {

@@ -1,8 +1,9 @@
 //! Tables whose rows come frozen: each in one transaction of one session, chunk behind chunk.
 //!
 //! All rows of such a table are in, or none. When its transaction is lost, the ledger lacks its chunks like those that a
-//! crash of the server took, and they are loaded again behind the rest ([`crate::finish`]).
+//! crash of the server took, and they are loaded again behind the rest ([`crate::finish`]); where a pipe has brought them, the load ends.
 
+use crate::again::Way;
 use crate::attend::Asking;
 use crate::begin;
 use crate::feed::{unless, wait_to_retry};
@@ -113,6 +114,11 @@ impl Table {
         self.files.numbers.iter().for_each(|file_no| run.tell_if_done(*file_no));
     }
 
+    /// Nothing of it comes out of a pipe.
+    fn comes_again(&self, run: &Run) -> bool {
+        self.files.numbers.iter().all(|file_no| run.plan.file(*file_no).rereadable)
+    }
+
     /// What was stored of it in this run is not there.
     fn forget(&self, run: &Run) {
         self.files.numbers.iter().for_each(|file_no| run.lost(*file_no));
@@ -194,6 +200,9 @@ pub(crate) async fn store(
                 }
             }
         }
+        Some(failed) if !table.comes_again(run) => {
+            Err(locate(run, chunk, failed).await.with_hint(once_hint(run)))
+        }
         failed => {
             tell_lost(run, &target.table.table.relation);
             if let Some(ChunkError { error, .. }) = failed {
@@ -247,8 +256,7 @@ async fn explain(
     };
     let again = match asking.await {
         Some(Ok(Outcome::Stored { .. })) => {
-            let rereadable = |file_no: &u32| run.plan.file(*file_no).rereadable;
-            if table.files.numbers.iter().all(rereadable) && !is_about_others(chunk, &failed.error) {
+            if table.comes_again(run) && !is_about_others(chunk, &failed.error) {
                 return None;
             }
             return Some(locate(run, chunk, failed).await);
@@ -275,6 +283,12 @@ fn is_about_others(chunk: &CopyChunk, error: &Error) -> bool {
 
 fn plain(chunk: &CopyChunk) -> CopyChunk {
     CopyChunk { faster: None, ..chunk.clone() }
+}
+
+/// What to do where the rows of a lost transaction do not come again.
+fn once_hint(run: &Run) -> String {
+    let told = Way::of(&run.plan).told().unwrap_or_default();
+    format!("--freeze keeps all rows of a table in one transaction, and a pipe cannot be read again: {told}")
 }
 
 fn tell_lost(run: &Run, relation: &Relation) {

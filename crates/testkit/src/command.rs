@@ -3,6 +3,7 @@
 //! Enters: the path of the binary (only the tests of its own crate know it), arguments, environment. Leaves:
 //! exit code or signal, and all it wrote. The caller's `PG*`, `AWS_*` and `HOWDAH_*` variables do not leak in.
 
+use crate::fifo::Writer;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::{OsStr, OsString};
@@ -21,6 +22,7 @@ pub struct HowdahCommand {
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     stdin: Option<Vec<u8>>,
+    fifos: Vec<(PathBuf, Vec<u8>)>,
     folder: Option<PathBuf>,
     address_space_bytes: Option<u64>,
 }
@@ -34,6 +36,7 @@ impl HowdahCommand {
             arguments: Vec::new(),
             environment: Vec::new(),
             stdin: None,
+            fifos: Vec::new(),
             folder: None,
             address_space_bytes: None,
         }
@@ -68,6 +71,13 @@ impl HowdahCommand {
     #[must_use]
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> HowdahCommand {
         self.stdin = Some(bytes.into());
+        self
+    }
+
+    /// A named pipe that brings these bytes, made where there is none.
+    #[must_use]
+    pub fn fifo(mut self, path: impl Into<PathBuf>, bytes: impl Into<Vec<u8>>) -> HowdahCommand {
+        self.fifos.push((path.into(), bytes.into()));
         self
     }
 
@@ -108,6 +118,7 @@ impl HowdahCommand {
         }
         command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let fifos = self.fifos.iter().map(|(path, bytes)| Writer::begin(path, bytes.clone())).collect();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), self.stdin.clone()) {
             // The command may stop reading early; that is its right.
@@ -115,7 +126,7 @@ impl HowdahCommand {
         }
         let stdout = Capture::new(child.stdout.take().expect("a pipe was asked for"));
         let stderr = Capture::new(child.stderr.take().expect("a pipe was asked for"));
-        Running { child, stdout, stderr, began: Instant::now() }
+        Running { child, _fifos: fifos, stdout, stderr, began: Instant::now() }
     }
 
     /// Runs it to its end; kills it and panics when that takes longer.
@@ -128,6 +139,8 @@ impl HowdahCommand {
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    /// They give up when it has ended.
+    _fifos: Vec<Writer>,
     stdout: Capture,
     stderr: Capture,
     began: Instant,
@@ -283,5 +296,18 @@ mod tests {
         assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(3), "in\n", "oops\n"));
         let killed = shell.arg("exec sleep 60").spawn().kill();
         assert_eq!((killed.code, killed.signal), (None, Some(9)));
+    }
+
+    #[test]
+    fn named_pipes_bring_their_bytes_to_whoever_reads_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        let large = vec![b'x'; 300_000];
+        let cat = HowdahCommand::new("cat").fifo(&one, large.clone()).arg(&one);
+        // The second is read by nobody, and keeps nobody waiting.
+        let cat = cat.fifo(&other, "never");
+        for _ in 0..2 {
+            assert_eq!(cat.run(Duration::from_secs(20)).stdout.as_bytes(), large);
+        }
     }
 }

@@ -20,6 +20,7 @@ pub mod compress;
 mod connection;
 mod corpus;
 mod database;
+mod fifo;
 mod guard;
 mod mess;
 mod nasty;

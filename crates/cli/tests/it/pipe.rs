@@ -1,7 +1,7 @@
 //! Standard input and pipes: run again with the same bytes they complete, with other bytes they are refused.
 
 use crate::gate::{remove_gate, shut_gate_behind};
-use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, gzip, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, S3, Server};
 use serde_json::Value;
 use std::io::Write as _;
@@ -128,6 +128,39 @@ fn a_finished_pipe_is_known_by_its_bytes_whatever_was_left_out_of_it() {
         let refused = load(&lines).expect_code(1).stderr;
         assert!(refused.contains("as many bytes, but not the same"), "{mode:?} {refused}");
         assert_eq!(database.value("SELECT count(*) FROM t"), "29998");
+    }
+}
+
+/// Whoever opened a named pipe once more would wait for ever, or take the rows of its next writer.
+#[test]
+fn a_pipe_whose_rows_the_server_has_lost_is_not_waited_for_again() {
+    let (files, bytes) = (Files::new(), csv(76, 1, 20_000));
+    for (major, fault) in [(13, Fault::CutBeforeCommit { skip: 0 }), (18, Fault::Pass)] {
+        let server = Server::shared(major);
+        let (scene, proxy) = (Scene::new(server, &[&bytes]), Proxy::before_server(server));
+        scene.database.sql("INSERT INTO t SELECT");
+        scene.slow_down("BEFORE", Duration::from_millis(300));
+        let fifo = files.path().join(format!("{major}.csv"));
+        let load = howdah("load")
+            .args(["--to", &scene.database.conninfo_through(&proxy), "--table", "t", "--job-id", "nightly"])
+            .args(["--mode", "truncate", "--freeze", "--chunk-size", "512kB"])
+            .arg(&fifo)
+            .fifo(&fifo, bytes.clone());
+        let mut running = load.spawn();
+        let copies = "SELECT count(*) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND query LIKE 'COPY %' AND wait_event = 'PgSleep'";
+        assert!(scene.database.wait_for(copies, 1, || running.is_running()), "{fault:?}");
+        if fault == Fault::Pass {
+            scene.database.sql(&format!("{END_SESSIONS} AND query LIKE 'COPY %'"));
+        } else {
+            proxy.set_times(fault, 1);
+        }
+        let failed = running.wait(PATIENCE).expect_code(1).stderr;
+        let told = "send the same bytes through the same `howdah load` command again";
+        assert!(failed.contains("a pipe cannot be read again") && failed.contains(told), "{failed}");
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "1", "{fault:?}");
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact("the same bytes");
     }
 }
 
