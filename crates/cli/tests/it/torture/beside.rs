@@ -9,6 +9,7 @@ use super::knobs::Knobs;
 use super::mode::Arrival;
 use super::scenario::{Records, Scenario};
 use super::shape::Shape;
+use super::way::Way;
 use fastrand::Rng;
 
 /// Rows of its files have ids from here on, those of no other file.
@@ -46,7 +47,8 @@ impl Beside {
         }
         // What is to be struck once a plan is made must not be taken for struck by another's plan.
         if places.len() > 1 || fault == Fault::Changed || random.u8(..3) == 0 {
-            return Some(Beside::Twice);
+            // What one brings to a named pipe, another would read.
+            return (scenario.way != Way::Pipes).then_some(Beside::Twice);
         }
         let own = Knobs::draw(random, *shape, *mode, is_superuser);
         Some(Beside::Other(Box::new(Knobs {

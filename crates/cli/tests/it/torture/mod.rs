@@ -1,7 +1,8 @@
 //! The night shift: random loads, each struck by faults, run again to the end, and compared with a model.
 //!
 //! `HOWDAH_TORTURE_FAULTS` faults must hit (40), `HOWDAH_TORTURE_SECONDS` must have passed (0);
-//! `HOWDAH_TORTURE_SEED` repeats a run, `HOWDAH_TORTURE_LOAD=MAJOR:SEED:FAULT` one load of it.
+//! `HOWDAH_TORTURE_SEED` repeats a run, `HOWDAH_TORTURE_LOAD=MAJOR:SEED:FAULT` one load of it;
+//! `HOWDAH_TORTURE_ONLY=WORDS` keeps to loads whose description, as a failure shows it, has these words.
 //!
 //! [`scenario`] draws a load, [`faults`] has what strikes it, [`check`] what must be true in the end.
 
@@ -20,6 +21,7 @@ mod reject_file;
 mod scenario;
 mod shape;
 mod stage;
+mod way;
 mod world;
 mod writer;
 mod written;
@@ -40,6 +42,7 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use way::Way;
 use world::{Means, World};
 
 const FAULTS_DEFAULT: u64 = 40;
@@ -47,6 +50,8 @@ const FAULTS_DEFAULT: u64 = 40;
 const FAULTS_OF_EACH_KIND: u64 = 300;
 /// Loads that a kind which has not hit by then gets on top: a full disk is often met by nobody.
 const LOADS_FOR_LAST: u32 = 30;
+/// Of so many loads one must have the words that a night is about.
+const SEEDS_MAX: u32 = 2000;
 /// Runs of one load, the struck ones included, after which it counts as not getting on.
 const RUNS_MAX: u32 = 8;
 
@@ -184,7 +189,10 @@ fn campaign(s3: &S3, server_no: usize, budget: Budget) -> Account {
             account.impossible.insert(fault);
             continue;
         }
-        run_or_tell(&world, &usual, (random.u64(..1 << 40), fault), &mut account);
+        match drawn(&mut random, fault) {
+            Some(seed) => run_or_tell(&world, &usual, (seed, fault), &mut account),
+            None => account.misses += 1,
+        }
         assert!(
             account.misses < account.hits() * 2 + 40,
             "PostgreSQL {major}: faults do not hit: {account:?}"
@@ -197,11 +205,20 @@ fn campaign(s3: &S3, server_no: usize, budget: Budget) -> Account {
                 if account.hits.contains_key(&fault) {
                     break;
                 }
-                run_or_tell(&world, &usual, (random.u64(..1 << 40), fault), &mut account);
+                let Some(seed) = drawn(&mut random, fault) else { break };
+                run_or_tell(&world, &usual, (seed, fault), &mut account);
             }
         }
     }
     account
+}
+
+/// The seed of a load that this night is about; `None` where this fault strikes none.
+fn drawn(random: &mut Rng, fault: Fault) -> Option<u64> {
+    let only = std::env::var("HOWDAH_TORTURE_ONLY").unwrap_or_default();
+    let is_meant =
+        |seed: u64| format!("{:?}", Scenario::draw(&mut Rng::with_seed(seed), fault)).contains(&only);
+    (0..SEEDS_MAX).map(|_| random.u64(..1 << 40)).find(|seed| is_meant(*seed))
 }
 
 /// The rest of the night is not lost with one load. Its panic has told the rest.
@@ -229,6 +246,7 @@ fn usual_ledger(world: &World<'_>) -> Vec<String> {
     let calm = Scenario {
         shape: Shape::Plain,
         mode: Mode::APPEND,
+        way: Way::Folder,
         flaws: Vec::new(),
         beside: None,
         others_write: false,

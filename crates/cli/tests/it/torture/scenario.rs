@@ -7,6 +7,7 @@ use super::flaw::{self, Flaw};
 use super::knobs::Knobs;
 use super::mode::{Arrival, Keep, Mode, OnError};
 use super::shape::Shape;
+use super::way::{self, Way};
 use super::world::{CHIEF, LOADER};
 use super::writer;
 use super::written::{Charset, Codec, Written};
@@ -28,8 +29,7 @@ pub(super) struct Scenario {
     pub(super) server_encoding: &'static str,
     /// The codec of each file of a table.
     pub(super) files: Vec<Codec>,
-    /// They are objects of a bucket.
-    pub(super) in_bucket: bool,
+    pub(super) way: Way,
     pub(super) knobs: Knobs,
     /// Policies apply to whoever loads, owner or not.
     pub(super) guarded: bool,
@@ -74,11 +74,16 @@ impl Scenario {
         }
         let other_encoding =
             written.charset.of_database().filter(|_| random.bool() && !shape.has_foreign_key());
-        let files = random.usize(1..=4);
+        let way = Way::draw(random, fault);
+        if way.is_once() && knobs.verify.is_some() {
+            // Nothing can be read a second time.
+            knobs.verify = Some("count");
+        }
+        let files = if way == Way::Input { 1 } else { random.usize(1..=4) };
         let mut scenario = Scenario {
             role: if is_superuser { CHIEF } else { LOADER },
             // The names of a publication and of what else is known to all of a database come once.
-            places: if random.u8(..6) == 0 && shape != Shape::Laden {
+            places: if random.u8(..6) == 0 && shape != Shape::Laden && !way.is_once() {
                 &["public", "other"]
             } else {
                 &["public"]
@@ -89,7 +94,7 @@ impl Scenario {
             rows: [4000, 4000, 8000, 16_000][random.usize(..4)],
             server_encoding: other_encoding.unwrap_or("UTF8"),
             files: (0..files).map(|_| Codec::ALL[random.usize(..Codec::ALL.len())]).collect(),
-            in_bucket: random.u8(..3) == 0 || fault.needs_bucket(),
+            way,
             knobs,
             guarded: false,
             flaws: Vec::new(),
@@ -136,22 +141,24 @@ impl Scenario {
             }
             flaw::spoil(random, &mut files, self);
             all.extend(files.into_iter().zip(&self.files).enumerate().map(|(no, (records, codec))| {
-                Records {
-                    place,
-                    name: format!("{place}.{}", self.written.file_name(no, *codec)),
-                    codec: *codec,
-                    records,
-                }
+                Records { place, name: self.name(place, no, *codec), codec: *codec, records }
             }));
         }
         all
     }
 
+    /// What a file is called.
+    fn name(&self, place: &str, no: usize, codec: Codec) -> String {
+        match self.way {
+            Way::Input => way::INPUT.to_owned(),
+            _ => format!("{place}.{}", self.written.file_name(no, codec)),
+        }
+    }
+
     /// Sources of the command, within their folder or bucket.
     pub(super) fn sources(&self) -> Vec<String> {
         let place = if self.places.len() == 1 { self.places[0] } else { "{table}" };
-        let names = self.files.iter().enumerate().map(|(no, codec)| self.written.file_name(no, *codec));
-        names.map(|name| format!("{place}.{name}")).collect()
+        self.files.iter().enumerate().map(|(no, codec)| self.name(place, no, *codec)).collect()
     }
 
     /// Options of the command, but for sources and where to.

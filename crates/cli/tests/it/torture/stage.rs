@@ -9,6 +9,7 @@ use super::mended::{self, Mended};
 use super::mode::Arrival;
 use super::scenario::{Records, Scenario};
 use super::shape::Shape;
+use super::way::{INPUT, Way};
 use super::world::World;
 use crate::scene::{Files, howdah};
 use fastrand::Rng;
@@ -156,9 +157,10 @@ impl Stage {
         };
         (0..stage.contents.len()).for_each(|no| stage.put(world, no, &stage.contents[no].1));
         for file in &beside {
-            stage.put_named(world, &file.name, &stage.scenario.written.file(&file.records, file.codec));
+            let bytes = stage.scenario.written.file(&file.records, file.codec);
+            stage.put_named(world, stage.scenario.way.of_beside(), &file.name, &bytes);
         }
-        if !stage.scenario.in_bucket {
+        if stage.scenario.way == Way::Folder {
             let made_at = |no| stage.path(no).metadata().unwrap().modified().unwrap();
             stage.made_at = (0..stage.contents.len()).map(made_at).collect();
         }
@@ -167,21 +169,22 @@ impl Stage {
 
     /// Writes a file or an object.
     pub(super) fn put(&self, world: &World<'_>, no: usize, bytes: &[u8]) {
-        self.put_named(world, &self.contents[no].0, bytes);
+        self.put_named(world, self.scenario.way, &self.contents[no].0, bytes);
     }
 
-    fn put_named(&self, world: &World<'_>, name: &str, bytes: &[u8]) {
-        if self.scenario.in_bucket {
-            world.s3.put(&self.bucket, name, bytes);
-        } else {
-            self.files.put(name, bytes);
+    /// What can be read but once is brought to each run by itself.
+    fn put_named(&self, world: &World<'_>, way: Way, name: &str, bytes: &[u8]) {
+        match way {
+            Way::Bucket => world.s3.put(&self.bucket, name, bytes),
+            Way::Folder => drop(self.files.put(name, bytes)),
+            Way::Input | Way::Pipes => {}
         }
     }
 
     /// Makes a file what it was, its time of change included.
     pub(super) fn put_back(&self, world: &World<'_>, no: usize) {
         self.put(world, no, &self.contents[no].1);
-        if !self.scenario.in_bucket {
+        if self.scenario.way == Way::Folder {
             let file = File::options().append(true).open(self.path(no)).unwrap();
             file.set_modified(self.made_at[no]).unwrap();
         }
@@ -251,11 +254,16 @@ impl Stage {
         let is_written = scenario.knobs.reject_file && name == "load" && sources != self.beside;
         let reject_file = is_written.then(|| format!("--reject-file={}", self.reject_file().display()));
         let command = command.args(reject_file);
-        sources.iter().fold(command, |command, name| {
-            if scenario.in_bucket {
-                command.arg(format!("s3://{}/{name}", self.bucket))
-            } else {
-                command.arg(self.files.path().join(name))
+        let way = if sources == self.beside { scenario.way.of_beside() } else { scenario.way };
+        let is_named = name == "load" && way.is_once();
+        let command = command.args(if is_named { way.arguments() } else { &[] });
+        sources.iter().enumerate().fold(command, |command, (no, name)| {
+            let path = self.files.path().join(name);
+            match way {
+                Way::Folder => command.arg(path),
+                Way::Bucket => command.arg(format!("s3://{}/{name}", self.bucket)),
+                Way::Input => command.arg(INPUT).stdin(&*self.contents[no].1),
+                Way::Pipes => command.arg(&path).fifo(path, &*self.contents[no].1),
             }
         })
     }
@@ -292,8 +300,11 @@ impl Stage {
         )
     }
 
-    /// `howdah resume` of the job; `None` before it is in the ledger.
+    /// `howdah resume` of the job; `None` before it is in the ledger, and where nobody would bring its bytes.
     pub(super) fn resume(&self, world: &World<'_>) -> Option<HowdahCommand> {
+        if self.scenario.way.is_once() {
+            return None;
+        }
         let jobs = format!("SELECT job_id FROM {}.job WHERE {}", self.ledger, self.is_of_files());
         let jobs = self.database.try_rows(&jobs).ok()?;
         let job = jobs.first()?[0].clone()?;
@@ -303,7 +314,7 @@ impl Stage {
     }
 
     /// The command with this verb, and the exit code of a run with nothing left to do. A job that is not in the ledger yet cannot be
-    /// resumed: it is loaded.
+    /// resumed, nor one that reads from pipes: it is loaded.
     pub(super) fn run(&self, verb: Verb, world: &World<'_>) -> Run {
         let (verb, command, done_code) = match verb {
             Verb::Load => (verb, self.load(world), self.done_code()),
