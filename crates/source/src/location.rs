@@ -131,13 +131,26 @@ pub(crate) fn shown(url: &Url) -> String {
         let _ = shown.set_username(REDACTED);
     }
     if let Some(query) = url.query() {
-        let kept: Vec<&str> = query.split('&').filter(|pair| !is_signing(pair, query)).collect();
-        if kept.len() < query.split('&').count() {
-            let end: &[&str] = &[REDACTED];
-            shown.set_query(Some(&[&kept, end].concat().join("&")));
+        let kept = query.split('&').filter(|pair| !is_signing(pair, query));
+        let kept: Vec<Cow<'_, str>> = kept.map(without_signed_url).collect();
+        if !kept.iter().map(|pair| &**pair).eq(query.split('&')) {
+            shown.set_query(Some(&[&kept[..], &[REDACTED.into()]].concat().join("&")));
         }
     }
     shown.into()
+}
+
+/// A parameter whose value is a URL, as of those who fetch it or lead to it, with that URL as it is shown.
+fn without_signed_url(pair: &str) -> Cow<'_, str> {
+    let value = url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value);
+    let inner = value.and_then(|value| Url::parse(&value).ok()).filter(Url::has_host);
+    match (pair.split_once('='), inner.map(|inner| shown(&inner)).filter(|inner| is_redacted(inner))) {
+        (Some((name, _)), Some(inner)) => {
+            let encoded: String = url::form_urlencoded::byte_serialize(inner.as_bytes()).collect();
+            format!("{name}={encoded}").into()
+        }
+        _ => pair.into(),
+    }
 }
 
 /// Parameters that belong to a signature where the first one is there: they say when, by whom or for what it was made, and change
@@ -293,6 +306,23 @@ mod tests {
             "https://h/x?country_code=de&zip_code=1"
         );
         assert_eq!(shown_of("https://h/x?sp=1&name=a&author=b"), "https://h/x?sp=1&name=a&author=b");
+    }
+
+    /// Those who fetch a file for others, or lead to it, are told its URL.
+    #[test]
+    fn a_signed_url_in_a_parameter_is_shown_as_it_is_alone() {
+        let inner = "https%3A%2F%2Fme%3Asecret%40h2%2Fx.csv%3Fv%3D1%26X-Amz-Signature%3Df00";
+        for (query, expected) in [
+            (format!("url={inner}&b=2"), "url=https%3A%2F%2F***%40h2%2Fx.csv%3Fv%3D1%26***&b=2&***"),
+            ("to=http://h2/x?sig=f00".to_owned(), "to=http%3A%2F%2Fh2%2Fx%3F***&***"),
+            ("to=http://h2/x%3Fa=1#f&at=a@b".to_owned(), "to=http://h2/x%3Fa=1"),
+            ("a=b:c&time=10:20&e=mailto:token".to_owned(), "a=b:c&time=10:20&e=mailto:token"),
+        ] {
+            let shown = shown_of(&format!("https://h/get?{query}"));
+            assert_eq!(shown, format!("https://h/get?{expected}"));
+            assert_eq!(is_redacted(&shown), query.contains("f00"));
+            assert_eq!(shown_of(&shown), shown);
+        }
     }
 
     #[test]

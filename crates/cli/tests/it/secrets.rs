@@ -106,7 +106,8 @@ fn loads_plans_ledgers_logs_and_processes_show_no_secret() {
         s3.put("bucket", "a.csv", b"a,b\n1,x\n");
         let port = web_server(b"a,b\n2,y\n");
         let signed = format!(
-            "http://{SIGNATURE}:{TOKEN}@127.0.0.1:{port}/b.csv?X-Amz-Signature={SIGNATURE}&sig={SIGNATURE}&X-Amz-Security-Token={TOKEN}"
+            "http://{SIGNATURE}:{TOKEN}@127.0.0.1:{port}/b.csv?X-Amz-Signature={SIGNATURE}&sig={SIGNATURE}&X-Amz-Security-Token={TOKEN}\
+             &X-Goog-Signature={SIGNATURE}&url=https%3A%2F%2Fu%3A{TOKEN}%40h%2Fc.csv%3Fsig%3D{SIGNATURE}"
         );
         let sources = ["s3://bucket/a.csv", signed.as_str()];
         let load = stage.load_with_password().envs(s3.env()).args(sources);
@@ -210,6 +211,13 @@ fn errors_show_no_secret() {
         ("a job file with an unknown key", howdah("load").arg("--job").arg(other_job)),
         ("a signed URL", stage.load_with_password().arg(signed)),
         ("a user in an URL", stage.load_with_password().arg(format!("https://u:{TOKEN}@127.0.0.1:1/x.csv"))),
+        (
+            "a password of a proxy",
+            stage
+                .load_with_password()
+                .envs([("HTTP_PROXY", format!("http://u:{TOKEN}@127.0.0.1:1"))])
+                .arg("http://h.invalid/x.csv"),
+        ),
         ("a refused key", stage.load_with_password().envs(refused_key).arg("s3://bucket/a.csv")),
     ];
     for (what, command) in commands {
