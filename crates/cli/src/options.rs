@@ -108,7 +108,7 @@ pub struct TargetOptions {
     /// it; when nothing names a server, the embedded one is used
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
-    /// The schema that keeps the ledger, or `none`: then a load cannot be resumed [default: howdah]
+    /// The schema that keeps the ledger; with `none` a load keeps no ledger, and cannot be resumed [default: howdah]
     #[arg(long, value_name = "SCHEMA")]
     pub ledger: Option<String>,
     /// Ask for the password before connecting, as psql does; without this, when the server asks and none is known
@@ -128,7 +128,7 @@ pub struct TargetOptions {
 #[command(next_help_heading = "Format options (those of COPY; found from the data where not given)")]
 pub struct FormatOptions {
     /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data, so not beside --create,
-    /// --types, --evolve, --lenient or --nul
+    /// --types, --names, --primary-key, --evolve, --lenient, --all-tables or --nul
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
     /// Between fields; `\t` is a tab; more than one character only without --format [with --format: comma for csv, tab

@@ -131,11 +131,12 @@ pub async fn connection(to: Option<String>, site_packages: &[PathBuf], absent: A
 ///
 /// # Errors
 /// `Usage` for `--ledger none`: without a ledger there is nothing to read; and for what is no name of a schema.
-pub fn ledger_schema(target: &TargetOptions) -> Result<String> {
+pub(crate) fn ledger_schema(target: &TargetOptions) -> Result<String> {
     check_ledger(target)?;
     match ledger(target) {
         LedgerChoice::Schema(schema) => Ok(schema),
-        LedgerChoice::None => Err(Error::new(ErrorKind::Usage, "without a ledger there is nothing to read")),
+        LedgerChoice::None => Err(Error::new(ErrorKind::Usage, "without a ledger there is nothing to read")
+            .with_hint("give the --ledger of the load, or leave it out")),
     }
 }
 

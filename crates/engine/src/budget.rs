@@ -122,7 +122,8 @@ impl Layout {
                 format!(
                     "a memory budget of {memory_bytes} bytes is too small: expected at least {MEMORY_BYTES_MIN}"
                 ),
-            ));
+            )
+            .with_hint("give --memory 64MB or more"));
         }
         let sessions_wanted = match jobs {
             Jobs::Fixed(sessions) => u64::from(sessions),

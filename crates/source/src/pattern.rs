@@ -120,7 +120,7 @@ fn class(text: &str, rest: &str, regex: &mut String) -> Result<usize> {
     let end = rest[start..].char_indices().skip(1).find(|(_, each)| *each == ']').map(|(at, _)| start + at);
     let Some(end) = end else {
         return Err(
-            usage(text, "has a [ without a ]").with_hint("a file with that name does not exist either")
+            usage(text, "has a [ without a ]").with_hint("close it by ], or write [[] for a [ in the name")
         );
     };
     regex.push_str(if negated { "[^/" } else { "[" });
@@ -200,5 +200,8 @@ mod tests {
             assert_eq!(Pattern::parse(text).err().unwrap().kind(), ErrorKind::Usage, "{text}");
         }
         assert!(Pattern::parse("plain{x}.csv").unwrap().is_none());
+        // As the hint says.
+        assert!(Pattern::parse("a[b*").err().unwrap().hint().unwrap().contains("[[]"));
+        assert!(matches("a[[]b*", "a[bc"));
     }
 }

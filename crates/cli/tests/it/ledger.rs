@@ -330,6 +330,12 @@ fn what_looks_for_a_load_where_none_was_is_told_so() {
     assert!(told.contains("hint: give --to and --ledger as for the load"), "{told}");
     let told = howdah("resume").args(["x", "--to", &database.conninfo()]).run(PATIENCE).expect_code(2).stderr;
     assert!(told.contains(&format!("/{} has no job x", database.name())), "{told}");
+    for verb in [&["restore"][..], &["status"], &["resume", "x"]] {
+        let without =
+            howdah(verb[0]).args(&verb[1..]).args(["--ledger", "none", "--to", &database.conninfo()]);
+        let told = without.run(PATIENCE).expect_code(2).stderr;
+        assert!(told.contains("hint: give the --ledger of the load, or leave it out"), "{told}");
+    }
 
     let folder = tempfile::tempdir().unwrap();
     for verb in [&["restore"][..], &["status"], &["resume", "x"]] {

@@ -73,6 +73,17 @@ fn a_record_without_an_end_is_an_error() {
 }
 
 #[test]
+fn memory_that_is_too_little_is_refused_with_what_is_enough() {
+    let (database, files) = (Server::shared(18).database(), Files::new());
+    database.sql("CREATE TABLE t (a text)");
+    let source = files.put("a.csv", b"x\n");
+    let load = howdah("load").args(["--table", "t", "--format", "csv", "--to", &database.conninfo()]);
+    let load = |memory: &str| load.clone().args(["--memory", memory]).arg(&source).run(PATIENCE);
+    refuses(&load("63MB"), 2, "hint: give --memory 64MB or more");
+    load("64MB").expect_code(0);
+}
+
+#[test]
 fn a_header_has_a_limit_of_bytes_and_a_table_one_of_columns() {
     let (database, files) = (Server::shared(18).database(), Files::new());
     let wide = (0..1601).fold(String::new(), |mut text, no| {

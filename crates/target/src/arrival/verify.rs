@@ -62,7 +62,7 @@ fn differs(way: Way<'_>, rows: u64) -> Error {
         _ => format!("what came into {relation} is not what waited in {staging}"),
     };
     Error::new(ErrorKind::Differs, message)
-        .with_hint("a trigger of the table, or another session, has changed or deleted rows")
+        .with_hint("a trigger of the table, or another session, has changed or deleted rows: see to that, then run the same command again")
 }
 
 impl Into {
