@@ -6,7 +6,7 @@
 
 use crate::database::{Database, execute};
 use crate::guard::Guard;
-use crate::place::{account, free_port, give, private_folder, scratch, servers_folder};
+use crate::place::{account, free_port, give, private_folder, scratch, scratch_in_memory, servers_folder};
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What a test wants to be different.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Flush to disk at commit, as real servers do. Off: faster, and enough when only processes die.
+    /// Flush to disk at commit, as real servers do. Off: faster, in memory where it has room, and enough when only processes die.
     pub fsync: bool,
     /// Further settings, written to `postgresql.conf`.
     pub settings: Vec<(String, String)>,
@@ -75,7 +75,7 @@ impl Server {
 
     /// A server of one's own, to be crashed at will.
     pub fn private(major: u32, options: &ServerOptions) -> Server {
-        let folder = scratch();
+        let folder = if options.fsync { scratch() } else { scratch_in_memory() };
         private_folder(&folder.path().join("run"));
         let data = folder.path().join("data");
         copy_template(&template(major), &data);
