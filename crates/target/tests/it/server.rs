@@ -55,6 +55,37 @@ fn binaries(version: u32) -> PathBuf {
     folder
 }
 
+/// What initdb has made, once per version and process.
+fn template(version: u32) -> &'static Path {
+    static TEMPLATES: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
+    let index = VERSIONS.iter().position(|v| *v == version).unwrap();
+    TEMPLATES[index].get_or_init(|| {
+        let data = new_folder(&format!("template-pg{version}")).join("data");
+        let status = command(&binaries(version).join("initdb"), "KILL")
+            .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
+            .arg(&data)
+            .status()
+            .unwrap();
+        assert!(status.success(), "initdb of PostgreSQL {version}");
+        data
+    })
+}
+
+/// Where the folders are: in memory where that has room, for none of these servers outlives the machine.
+fn parent() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let room = rustix::fs::statvfs(memory).map_or(0, |disk| disk.f_bavail * disk.f_frsize);
+    if room >= 2 << 30 { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// A folder of the servers' user, of this process.
+fn new_folder(name: &str) -> PathBuf {
+    let folder = parent().join(format!("howdah-target-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    own(&folder);
+    folder
+}
+
 pub(crate) fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").unwrap().uid() == 0
@@ -77,17 +108,10 @@ impl Server {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         remove_leftovers();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("howdah-target-{}-{number}-pg{version}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir_all(&folder).unwrap();
-        own(&folder);
+        let folder = new_folder(&format!("{number}-pg{version}"));
         let binaries = binaries(version);
-        let status = command(&binaries.join("initdb"), "KILL")
-            .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
-            .arg(folder.join("data"))
-            .status()
-            .unwrap();
-        assert!(status.success(), "initdb of PostgreSQL {version}");
+        let copied = Command::new("cp").args(["-a"]).arg(template(version)).arg(folder.join("data")).status();
+        assert!(copied.unwrap().success(), "a copy of the template");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Server { version, folder, binaries, port, child: std::sync::Mutex::new(None) };
         let settings: String = settings.iter().map(|line| format!("{line}\n")).collect();
@@ -197,9 +221,10 @@ fn own(path: &Path) {
     }
 }
 
-/// Folders of test processes that are gone: shared servers are never dropped.
+/// Folders of test processes that are gone: shared servers and templates are never dropped.
 fn remove_leftovers() {
-    for entry in fs::read_dir(std::env::temp_dir()).unwrap().flatten() {
+    let parents = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
+    for entry in parents.iter().filter_map(|parent| fs::read_dir(parent).ok()).flatten().flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();
         let Some(rest) = name.strip_prefix("howdah-target-") else { continue };
         let pid = rest.split('-').next().unwrap_or_default();
