@@ -97,15 +97,17 @@ impl HowdahCommand {
 
     /// Starts it.
     pub fn spawn(&self) -> Running {
-        let mut command = match self.address_space_bytes {
-            None => Command::new(&self.program),
-            Some(bytes) => {
-                // It becomes the program, so that signals reach that.
-                let mut command = Command::new("prlimit");
-                command.arg(format!("--as={bytes}")).arg(&self.program);
-                command
-            }
-        };
+        // Each becomes what comes behind it, so that signals reach the program.
+        let mut line: Vec<OsString> = Vec::new();
+        if ignores_hangup() {
+            line.extend(["env".into(), "--default-signal=HUP".into()]);
+        }
+        if let Some(bytes) = self.address_space_bytes {
+            line.extend(["prlimit".into(), format!("--as={bytes}").into()]);
+        }
+        line.push(self.program.clone().into());
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]);
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if ["PG", "AWS_", "HOWDAH_"].iter().any(|prefix| text.starts_with(prefix)) {
@@ -133,6 +135,15 @@ impl HowdahCommand {
     pub fn run(&self, patience: Duration) -> Finished {
         self.spawn().wait(patience)
     }
+}
+
+/// Whoever started the tests had them ignore SIGHUP, as `nohup` does, and what they start would, too.
+fn ignores_hangup() -> bool {
+    const SIGHUP_BIT: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & SIGHUP_BIT != 0)
 }
 
 /// A running command. Dropped: killed.
@@ -309,5 +320,28 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(cat.run(Duration::from_secs(20)).stdout.as_bytes(), large);
         }
+    }
+
+    #[test]
+    fn a_hangup_ends_commands_also_of_tests_that_ignore_it() {
+        let shell = HowdahCommand::new("/bin/sh").arg("-c");
+        let mut running = shell.clone().arg("echo ready >&2; exec sleep 60").limit_memory(1 << 30).spawn();
+        while running.is_running() && running.stderr_so_far().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.hang_up();
+        assert_eq!(running.wait(Duration::from_secs(20)).signal, Some(1));
+        if ignores_hangup() {
+            return;
+        }
+        // The same once more as `nohup` would start it.
+        let this = std::env::current_exe().unwrap();
+        let told = shell
+            .arg("trap '' HUP; exec \"$0\" a_hangup_ends")
+            .arg(this)
+            .run(Duration::from_secs(60))
+            .expect_code(0)
+            .stdout;
+        assert!(told.contains("1 passed"), "{told}");
     }
 }
