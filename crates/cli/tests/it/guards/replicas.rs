@@ -103,12 +103,13 @@ fn a_standby_that_restarts_while_it_is_behind_is_still_waited_for() {
     assert!(!told.contains("has not come back"), "{told}");
 
     hold(&database, &standby);
-    let mut running = load.args(["--force", "--pause-for", "6s"]).spawn();
+    // The first half of the pause is for it to go, which is at once, and for the load to see that.
+    let mut running = load.args(["--force", "--pause-for", "12s"]).spawn();
     wait_for_words(&mut running, "paused: the replica standby is ");
-    standby.stop_fast();
+    standby.stop_immediate();
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(
-        told.contains("the replica standby was too far behind and has not come back within 3 s"),
+        told.contains("the replica standby was too far behind and has not come back within 6 s"),
         "{told}"
     );
     assert!(told.contains("the load goes on, after a pause of"), "{told}");
