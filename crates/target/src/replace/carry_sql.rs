@@ -25,25 +25,26 @@ macro_rules! index_name {
 }
 
 /// Builds indexes, those first that take longest, and foreign keys that the new table has not yet, and validates these: the
-/// statement, whether it is of an index (1), a foreign key (2) or a validation (3), its name, and whether strings of it are
-/// compared by the C library. Writers of the table that is referred to wait while a foreign key is added, not while it is validated.
+/// statement, whether it is of an index (1), a foreign key (2) or a validation (3), its name, whether strings of it are
+/// compared by the C library, its OID, and how the definition of the old index and that of the new one begin. Writers of the table that is referred to wait while a foreign key is added, not while it is validated.
 pub(super) const BUILD_SQL: &str = concat!(
-    "SELECT pg_catalog.format('CREATE %sINDEX %I ON %s %s', CASE WHEN i.indisunique THEN 'UNIQUE ' END, ",
-    index_name!(),
-    ", t.new, \
-               pg_catalog.substr(pg_catalog.pg_get_indexdef(i.indexrelid), 1 + pg_catalog.length(pg_catalog.format( \
-                   'CREATE %sINDEX %I ON %s ', CASE WHEN i.indisunique THEN 'UNIQUE ' END, x.relname, t.named)))), \
+    "SELECT head.new || pg_catalog.substr(pg_catalog.pg_get_indexdef(i.indexrelid), 1 + pg_catalog.length(head.old)), \
            1, x.relname::pg_catalog.text, am.amname = 'btree' AND ",
     compared_by_libc!(),
-    " \
+    ", i.indexrelid, head.old, head.new \
     FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
-    JOIN pg_catalog.pg_am am ON am.oid = x.relam \
+    JOIN pg_catalog.pg_am am ON am.oid = x.relam, \
+        LATERAL (SELECT pg_catalog.format('CREATE %sINDEX %I ON %s ', unique_sql, x.relname, t.named) AS old, \
+                        pg_catalog.format('CREATE %sINDEX %I ON %s ', unique_sql, ",
+    index_name!(),
+    ", t.new) AS new \
+                 FROM (SELECT CASE WHEN i.indisunique THEN 'UNIQUE ' END AS unique_sql) u) head \
     WHERE pg_catalog.to_regclass(pg_catalog.format('%I.%I', t.nspname, ",
     index_name!(),
     ")) IS NULL \
     UNION ALL \
     SELECT pg_catalog.format(step.sql, t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), step.no, \
-           f.conname::pg_catalog.text, false \
+           f.conname::pg_catalog.text, false, f.oid, '', '' \
     FROM t JOIN pg_catalog.pg_constraint f ON f.conrelid = t.oid AND f.contype = 'f' AND f.conparentid = 0::pg_catalog.oid, \
         (VALUES (2, 'ALTER TABLE %s ADD CONSTRAINT %I %s NOT VALID'), (3, 'ALTER TABLE %s VALIDATE CONSTRAINT %I')) AS step (no, sql) \
     WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = pg_catalog.to_regclass(t.new)::pg_catalog.oid \

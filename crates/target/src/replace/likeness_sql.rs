@@ -57,7 +57,9 @@ pub(super) const FOLLOW_SQL: &str = concat!(
                WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' ELSE 'default' END), 2, attnum \
     FROM t, pair WHERE old ->> 'attcompression'::pg_catalog.text <> found ->> 'attcompression'::pg_catalog.text \
     UNION ALL \
-    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I %s', t.new, attname, coalesce('SET DEFAULT ' || old_default, 'DROP DEFAULT')), \
+    SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I %s', t.new, attname, \
+                             coalesce('SET DEFAULT ' || CASE WHEN old ->> 'attidentity'::pg_catalog.text <> '' THEN 'pg_catalog.' END \
+                                      || old_default, 'SET DEFAULT ' || old_default, 'DROP DEFAULT')), \
            2, attnum \
     FROM t, pair WHERE old ->> 'attgenerated'::pg_catalog.text = '' AND found ->> 'attgenerated'::pg_catalog.text = '' AND old_default IS DISTINCT FROM found_default \
     UNION ALL \

@@ -2,7 +2,7 @@
 //! together no longer than one may be waited for, and the next try begins with the one that was not free, while nobody else waits.
 
 use super::carry_sql::VIEWS_SQL;
-use super::{Replacement, refused, rows};
+use super::{Replacement, refused, rows, under};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
@@ -55,7 +55,12 @@ impl Locks {
 
     /// Takes those of the old tables and of the views upon them. What is left of the time is for the tables that foreign keys refer
     /// to, which are locked when these go.
-    pub(super) async fn take(&self, session: &Session, all: &[(Replacement<'_>, u64)]) -> Result<Until> {
+    pub(super) async fn take(
+        &self,
+        session: &Session,
+        all: &[(Replacement<'_>, u64)],
+        own_path: &str,
+    ) -> Result<Until> {
         let mut locks = Vec::new();
         for (replacement, _) in all {
             let sql = format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", quote_relation(replacement.old));
@@ -73,7 +78,8 @@ impl Locks {
         let timeout = Duration::from_millis(self.timeout_ms);
         let until = Until { end: Instant::now() + timeout, least: LEAST.min(timeout) };
         for Lock { relation, sql, replacement } in locks {
-            let Err(error) = session.client().batch_execute(&format!("{}; {sql}", until.sql())).await else {
+            let sql = format!("{}; {}", until.sql(), under(own_path, &sql));
+            let Err(error) = session.client().batch_execute(&sql).await else {
                 continue;
             };
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {

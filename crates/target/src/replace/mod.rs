@@ -24,7 +24,6 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::SPELLING_SQL;
-use crate::undo::capture::{SCHEMAS_SQL, search_path};
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
 use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
@@ -37,6 +36,17 @@ use tokio_postgres::types::{ToSql, Type};
 /// Where rows break a key of the new table.
 const BROKEN_HINT: &str =
     "howdah check with the same files and table lists the records that it would not take";
+
+/// A name that means nothing.
+const NOT_FOUND: [&str; 4] = [
+    sqlstate::UNDEFINED_TABLE,
+    sqlstate::UNDEFINED_FUNCTION,
+    sqlstate::UNDEFINED_OBJECT,
+    sqlstate::INVALID_SCHEMA_NAME,
+];
+const PATH_HINT: &str = "a function that runs meanwhile, that of an event trigger perhaps (pg_event_trigger lists them), names something \
+    without its schema: ALTER FUNCTION ... SET search_path lets it find that under whatever path it is called; then run the same \
+    command again";
 
 /// Reasons that are named; of more, their number.
 const REASONS_MAX: usize = 3;
@@ -106,8 +116,9 @@ fn some_of(mut reasons: Vec<String>, what: &str) -> String {
 pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> Result<()> {
     let fail = |error| refused(&error, replacement.old);
     session.client().batch_execute(&format!("{SPELLING_SQL}; {TABLESPACE_SQL}")).await.map_err(fail)?;
+    let own_path = session.same_path_sql().await?;
     for sql in [CREATE_SQL, FOLLOW_SQL] {
-        do_all(session, replacement, sql).await?;
+        do_all(session, replacement, sql, &own_path).await?;
     }
     Ok(())
 }
@@ -141,7 +152,10 @@ pub struct Missing {
     sql: String,
     /// Of the index or the foreign key that the old table has.
     name: String,
+    oid: u32,
     compared_by_libc: bool,
+    /// How the definition of the old index and that of the new one begin.
+    heads: (String, String),
     /// It is an index, so that others can be built beside it.
     pub is_index: bool,
 }
@@ -160,7 +174,8 @@ pub async fn drop_surplus(
     let client = session.client();
     let begin = format!("BEGIN; {SPELLING_SQL}; SET LOCAL lock_timeout = {lock_timeout_ms}");
     client.batch_execute(&begin).await.map_err(fail)?;
-    let dropped = do_all(session, replacement, SURPLUS_SQL).await;
+    let own_path = session.same_path_sql().await?;
+    let dropped = do_all(session, replacement, SURPLUS_SQL, &own_path).await;
     let end = if dropped.is_ok() { "COMMIT" } else { "ROLLBACK" };
     client.batch_execute(end).await.map_err(fail)?;
     dropped
@@ -186,6 +201,8 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
         is_index: row.get::<_, i32>(1) == 1,
         name: row.get(2),
         compared_by_libc: row.get(3),
+        oid: row.get(4),
+        heads: (row.get(5), row.get(6)),
     };
     Ok(rows(session, replacement, BUILD_SQL).await?.iter().map(missing).collect())
 }
@@ -235,14 +252,14 @@ async fn build_alone(
     let lock =
         format!("SELECT FROM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, {SEED}))");
     client.query_typed(&lock, &[(&what.sql, Type::TEXT)]).await.map_err(fail)?;
-    let path = search_path(&client.query_typed(SCHEMAS_SQL, &[]).await.map_err(fail)?);
+    let own_path = session.same_path_sql().await?;
     if !missing_now(session, replacement).await?.contains(what) {
         return client.batch_execute("ROLLBACK").await.map_err(fail);
     }
     let mut settings = match what.is_index {
-        true => format!("SET LOCAL search_path = {path}; {}; ", lift_sql(session.server_version())),
+        true => format!("{own_path}; {}; ", lift_sql(session.server_version())),
         // Only from here on: another run's build is waited for to its end.
-        false => format!("SET LOCAL lock_timeout = {lock_timeout_ms}; "),
+        false => format!("{own_path}; SET LOCAL lock_timeout = {lock_timeout_ms}; "),
     };
     if let (Some(workers), true) = (workers_max, what.is_index) {
         let sql = "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT o.option_value::pg_catalog.int4 \
@@ -257,7 +274,29 @@ async fn build_alone(
         };
         settings.extend(table.iter().flat_map(|row| build(row).settings(workers)).map(|sql| sql + "; "));
     }
-    client.batch_execute(&format!("{settings}{}; COMMIT", what.sql)).await.map_err(fail)
+    let sql = match what.is_index {
+        true => read_under(session, &own_path, what).await?,
+        false => what.sql.clone(),
+    };
+    client.batch_execute(&format!("{settings}{sql}; COMMIT")).await.map_err(fail)
+}
+
+/// The statement of an index as the server tells it under this path. What it tells under an empty one names functions of its own by their
+/// names alone: under another path that could be a function of a user's schema whose arguments fit better.
+async fn read_under(session: &Session, path_sql: &str, what: &Missing) -> Result<String> {
+    let fail = |error: tokio_postgres::Error| session_error(&error, "reading the table's indexes");
+    let client = session.client();
+    client.batch_execute(path_sql).await.map_err(fail)?;
+    let rows = client
+        .query_typed("SELECT pg_catalog.pg_get_indexdef($1)", &[(&what.oid, Type::OID)])
+        .await
+        .map_err(fail)?;
+    let definition: Option<String> = rows.first().and_then(|row| row.get(0));
+    let (old, new) = &what.heads;
+    Ok(definition
+        .as_deref()
+        .and_then(|sql| sql.strip_prefix(old))
+        .map_or_else(|| what.sql.clone(), |rest| format!("{new}{rest}")))
 }
 
 /// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
@@ -281,20 +320,23 @@ pub async fn swap(
             locks.timeout_ms
         );
         client.batch_execute(&begin).await.map_err(lost)?;
+        let own_path = session.same_path_sql().await?;
         for (replacement, _) in all {
             if !ledger.claim_step(session, job_id, replacement.old, Step::Replace).await? {
                 return client.batch_execute("ROLLBACK").await.map_err(lost);
             }
         }
-        let until = locks.take(session, all).await?;
+        let until = locks.take(session, all, &own_path).await?;
         for (replacement, rows) in all {
-            take_place(session, ledger, job_id, *replacement, until).await?;
+            take_place(session, ledger, job_id, *replacement, until, &own_path).await?;
             // What was left of the time was for the swap.
             let anew = format!("SET LOCAL lock_timeout = {}", locks.timeout_ms);
             client.batch_execute(&anew).await.map_err(lost)?;
             let changes = Changes { inserted: *rows, ..Changes::default() };
             ledger.settle_step(session, job_id, replacement.old, Step::Replace, *rows, changes).await?;
         }
+        // It may drop things, too.
+        client.batch_execute(&own_path).await.map_err(lost)?;
         ending(session).await?;
         client.batch_execute("COMMIT").await.map_err(lost)
     };
@@ -312,6 +354,7 @@ async fn take_place(
     job_id: &str,
     replacement: Replacement<'_>,
     until: Until,
+    own_path: &str,
 ) -> Result<()> {
     let old = replacement.old;
     if ledger.holds_changes(session, old).await? {
@@ -328,20 +371,37 @@ async fn take_place(
     }
     for sql in [SURPLUS_SQL, FOLLOW_SQL, SWAP_SQL] {
         for sql in statements(session, replacement, sql).await? {
-            let done = session.client().batch_execute(&format!("{}; {sql}", until.sql())).await;
-            done.map_err(|error| refused(&error, old))?;
+            let sql = format!("{}; {}", until.sql(), under(own_path, &sql));
+            session.client().batch_execute(&sql).await.map_err(|error| refused(&error, old))?;
         }
     }
     Ok(())
 }
 
 /// Does what the catalog says is to be done, in the open transaction.
-async fn do_all(session: &Session, replacement: Replacement<'_>, sql: &str) -> Result<()> {
+async fn do_all(
+    session: &Session,
+    replacement: Replacement<'_>,
+    sql: &str,
+    own_path: &str,
+) -> Result<()> {
     for sql in statements(session, replacement, sql).await? {
-        let done = session.client().batch_execute(&sql).await;
+        let done = session.client().batch_execute(&under(own_path, &sql)).await;
         done.map_err(|error| refused(&error, replacement.old))?;
     }
     Ok(())
+}
+
+/// The statement as it is run. What it names is looked up by the server alone, in full, so that it can run under the session's own path,
+/// where functions of event triggers find what they name. Not so what holds expressions: the server has written these under the empty
+/// path, which stands, and in another one a function or an operator could come to mean another.
+fn under(own_path: &str, sql: &str) -> String {
+    let holds_expressions = sql.starts_with("CREATE ") && !sql.starts_with("CREATE TABLE ")
+        || sql.contains(" SET DEFAULT ") && !sql.contains(" SET DEFAULT pg_catalog.");
+    match holds_expressions {
+        true => sql.to_owned(),
+        false => format!("{own_path}; {sql}; SET LOCAL search_path = ''"),
+    }
 }
 
 /// What the catalog says, in the open transaction, whose `search_path` is empty afterwards.
@@ -400,7 +460,12 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
         state if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| state.starts_with(class)) => {
             let message = format!("{old} cannot be replaced: the server says: {told}");
             let error = Error::new(ErrorKind::Table, message).with_sqlstate(state);
-            if sqlstate::is_integrity_violation(state) { error.with_hint(BROKEN_HINT) } else { error }
+            match () {
+                () if sqlstate::is_integrity_violation(state) => error.with_hint(BROKEN_HINT),
+                // Within a function.
+                () if NOT_FOUND.contains(&state) && db.where_().is_some() => error.with_hint(PATH_HINT),
+                () => error,
+            }
         }
         _ => server_error(db, &format!("{old} cannot be replaced: the server says: {told}")),
     }

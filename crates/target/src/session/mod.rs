@@ -179,6 +179,14 @@ impl Session {
         self.client.query_typed(sql, parameters).await.map_err(|error| session_error(&error, doing))
     }
 
+    /// The statement that gives the open transaction back the `search_path` that it has now.
+    pub(crate) async fn same_path_sql(&self) -> Result<String> {
+        let sql = "SELECT pg_catalog.format('SELECT pg_catalog.set_config(''search_path'', %L, true)', \
+                                            pg_catalog.current_setting('search_path'))";
+        let rows = self.rows(sql, &[], "reading the search_path").await?;
+        Ok(rows.first().map_or_else(String::new, |row| row.get(0)))
+    }
+
     /// Ends a transaction that is not that of a chunk. Best effort: a session that is gone has rolled back.
     pub async fn roll_back(&self) {
         let _ = self.client.batch_execute("ROLLBACK").await;

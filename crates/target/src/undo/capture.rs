@@ -2,7 +2,7 @@
 //! takes to put each back, and with the reason where it must not be dropped. Of a partitioned table, those of all its
 //! partitions too. Changes nothing.
 
-use super::catalog_sql::{FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
+use super::catalog_sql::{DEFINITIONS_SQL, FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
 use super::needs::{self, Needs, usage_of};
 use super::partitions::{Member, together};
 use super::{SPELLING_SQL, entries};
@@ -205,6 +205,12 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let Needs { mut lacking, temp_bytes_max } = needs;
     let mut members: Vec<Member> =
         indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
+    for (oid, create_sql, constraint_sql) in written_under(session, &path, &members).await? {
+        for member in members.iter_mut().filter(|member| member.oid == oid) {
+            member.found.create_sql.clone_from(&create_sql);
+            member.found.constraint_sql.clone_from(&constraint_sql);
+        }
+    }
     for member in members.iter_mut().filter(|member| member.keep.is_none()) {
         member.keep = lacking.remove(&member.oid);
     }
@@ -225,6 +231,32 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
         foreign_keys,
         oids,
     }))
+}
+
+/// The definitions of those indexes that hold expressions or operators, as the server tells them under this `search_path`. What it tells
+/// under an empty one names functions of its own by their names alone: under another path that could be a function of a user's schema
+/// whose arguments fit better.
+async fn written_under(
+    session: &Session,
+    path: &str,
+    members: &[Member],
+) -> Result<Vec<(u32, String, Option<String>)>> {
+    let speaks = |member: &&Member| member.computed || member.found.what == What::Exclusion;
+    let oids: Vec<u32> = members.iter().filter(speaks).map(|member| member.oid).collect();
+    if oids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let client = session.client();
+    let set = format!("SET LOCAL search_path = {path}");
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&oids, Type::OID_ARRAY)];
+    // Sent together, in this order.
+    let asked = future::try_join3(
+        client.batch_execute(&set),
+        client.query_typed(DEFINITIONS_SQL, &parameters),
+        client.batch_execute("SET LOCAL search_path = ''"),
+    );
+    let ((), rows, ()) = asked.await.map_err(|error| session_error(&error, "reading the table's indexes"))?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
 }
 
 fn named(row: &Row) -> (u32, Relation) {
@@ -295,12 +327,14 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
     let found = entries::FoundIndex {
         name: row.get(1),
         definition: row.get(2),
+        create_sql: row.get(2),
         what,
         tablespace: row.get(9),
         comment: text(11),
         deferrable: row.get::<_, Option<bool>>(13).unwrap_or(false),
         deferred: row.get::<_, Option<bool>>(14).unwrap_or(false),
         constraint: text(15),
+        constraint_sql: text(15),
         constraint_comment: text(16),
         statistics: row.get::<_, Vec<i32>>(18).into_iter().zip(row.get::<_, Vec<i32>>(19)).collect(),
         extensions: row.get(20),

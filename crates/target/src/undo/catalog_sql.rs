@@ -98,6 +98,13 @@ pub(super) const INDEXES_SQL: &str = concat!(
     ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, n.nspname"
 );
 
+/// The definitions of the indexes `$1`, and of the exclusion constraint of each: asked under whatever `search_path` they are to be read in.
+pub(super) const DEFINITIONS_SQL: &str = "\
+    SELECT i.oid, pg_catalog.pg_get_indexdef(i.oid), \
+           (SELECT pg_catalog.pg_get_constraintdef(con.oid) FROM pg_catalog.pg_constraint con \
+            WHERE con.conindid OPERATOR(pg_catalog.=) i.oid AND con.contype OPERATOR(pg_catalog.=) 'x'::pg_catalog.\"char\") \
+    FROM pg_catalog.unnest($1) AS i (oid)";
+
 /// The foreign keys of these tables and those of others that refer to them, each once: what the server makes of one for
 /// the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be NOT VALID; it comes
 /// back exactly if what the partitions have of it is what the server would make.

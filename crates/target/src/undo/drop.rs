@@ -86,6 +86,8 @@ pub async fn drop_chosen(
     };
     let dropped = async {
         run(relation, &begin).await?;
+        // No name is looked up for what follows but by the functions of event triggers, which go by the session's.
+        let own_path = session.same_path_sql().await?;
         let Some(mut captured) = capture(session, relation).await? else { return Ok(Dropped::default()) };
         if captured.partitioned && !choose(&captured, None).is_empty() {
             // Partitions last, as the server itself locks them; then what stands under all these locks.
@@ -117,6 +119,7 @@ pub async fn drop_chosen(
         for change in &changes {
             ledger.note_change(session, job_id, change).await?;
         }
+        run(relation, &own_path).await?;
         // Each takes the table at its other end as well.
         for key in chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no)) {
             busy.clone_from(&key.other);

@@ -61,7 +61,10 @@ impl Place {
 /// An index as the catalog tells it.
 pub(super) struct FoundIndex {
     pub(super) name: String,
+    /// As the server tells it under an empty `search_path`.
     pub(super) definition: String,
+    /// As it is to be read under that of its place.
+    pub(super) create_sql: String,
     pub(super) what: What,
     /// Empty: that of the database.
     pub(super) tablespace: String,
@@ -69,6 +72,8 @@ pub(super) struct FoundIndex {
     pub(super) deferrable: bool,
     pub(super) deferred: bool,
     pub(super) constraint: Option<String>,
+    /// As it is to be read under the `search_path` of its place.
+    pub(super) constraint_sql: Option<String>,
     pub(super) constraint_comment: Option<String>,
     /// Column number and target.
     pub(super) statistics: Vec<(i32, i32)>,
@@ -104,9 +109,9 @@ impl FoundIndex {
     /// `ON ONLY`, which is how the server tells the definition of such an index.
     fn without_partitions(&self, place: &Place) -> NewUndo {
         let (kind, definition, create) = match self.constraint.as_deref() {
-            None => (UndoKind::PartitionedIndex, self.definition.as_str(), self.definition.clone()),
+            None => (UndoKind::PartitionedIndex, self.definition.as_str(), self.create_sql.clone()),
             Some(constraint) => {
-                let constraint_with = self.with_options(constraint);
+                let constraint_with = self.with_options(self.constraint_sql.as_deref().unwrap_or(constraint));
                 let (table, name) = (place.table(), quote_ident(&self.name));
                 let add = format!("ALTER TABLE ONLY {table} ADD CONSTRAINT {name} {constraint_with}");
                 (UndoKind::PartitionedConstraint, constraint, add)
@@ -142,13 +147,13 @@ impl FoundIndex {
         let constraint = self.constraint.as_deref().unwrap_or_default();
         if self.what == What::Exclusion {
             let mut statements = place.settings(&self.tablespace);
-            statements.push(self.add_constraint(place, constraint));
+            statements.push(self.add_constraint(place, self.constraint_sql.as_deref().unwrap_or(constraint)));
             statements.extend(self.said_of_index(place));
             statements.extend(self.said_of_constraint(place));
             entries.push(place.entry(UndoKind::Constraint, &self.name, constraint, statements));
         } else {
             let mut statements = place.settings(&self.tablespace);
-            statements.push(self.definition.clone());
+            statements.push(self.create_sql.clone());
             statements.extend(self.said_of_index(place));
             let index = place.entry(UndoKind::Index, &self.name, &self.definition, statements);
             entries.push(NewUndo { compared_by_libc: self.compared_by_libc, ..index });
@@ -305,12 +310,14 @@ mod tests {
         let found = FoundIndex {
             name: "Key".to_owned(),
             definition: "CREATE UNIQUE INDEX \"Key\" ON ...".to_owned(),
+            create_sql: "CREATE UNIQUE INDEX \"Key\" ON ...".to_owned(),
             what: What::PrimaryKey,
             tablespace: String::new(),
             comment: Some("it's".to_owned()),
             deferrable: true,
             deferred: true,
             constraint: Some("PRIMARY KEY (id)".to_owned()),
+            constraint_sql: None,
             constraint_comment: None,
             statistics: vec![(1, 500)],
             extensions: Vec::new(),
@@ -340,12 +347,14 @@ mod tests {
         let found = |options: Option<&str>| FoundIndex {
             name: "k".to_owned(),
             definition: String::new(),
+            create_sql: String::new(),
             what: What::Unique,
             tablespace: String::new(),
             comment: None,
             deferrable: true,
             deferred: true,
             constraint: Some("UNIQUE (a) INCLUDE (b) DEFERRABLE INITIALLY DEFERRED".to_owned()),
+            constraint_sql: None,
             constraint_comment: None,
             statistics: Vec::new(),
             extensions: Vec::new(),

@@ -15,6 +15,7 @@ use crate::same_table;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
+use futures_util::future;
 use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -398,11 +399,17 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
         }
     };
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking for what is to be put back");
-    session.client().batch_execute("SET LOCAL search_path = ''").await.map_err(fail)?;
     let name = if by_name { change.index() } else { change.name.clone() };
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&change.table_oid, Type::OID)];
     let parameters = &parameters[..if by_name { 1 } else { 2 }];
-    let rows = session.client().query_typed(sql, parameters).await.map_err(fail)?;
+    let client = session.client();
+    // Sent together. What is put back then runs under the session's `search_path`, by which functions of event triggers go.
+    let asked = future::try_join3(
+        client.batch_execute("SAVEPOINT looking; SET LOCAL search_path = ''"),
+        client.query_typed(sql, parameters),
+        client.batch_execute("ROLLBACK TO SAVEPOINT looking"),
+    );
+    let ((), rows, ()) = asked.await.map_err(fail)?;
     let Some(row) = rows.first() else {
         return Ok(false);
     };

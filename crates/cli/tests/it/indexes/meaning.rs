@@ -107,3 +107,34 @@ fn an_index_does_not_come_back_to_a_table_that_has_got_the_name() {
         assert_eq!(schema(&database), before, "{major}");
     });
 }
+
+/// The server writes names of its own functions without their schema, and one of a user's schema may fit the arguments better.
+#[test]
+fn an_index_comes_back_with_the_functions_and_operators_that_it_had() {
+    side_by_side(MAJORS, |major| {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(17, 1, 100));
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id bigint, part integer, amount numeric, note text, tags text[], span int4range); \
+             ALTER TABLE t ADD CONSTRAINT apart EXCLUDE USING gist (span WITH &&) WHERE (array_length(tags, 1) > 1); \
+             CREATE INDEX a ON t (array_length(tags, 1)); CREATE INDEX b ON t (id) WHERE tags[1] || part IS NULL; \
+             CREATE FUNCTION array_length(text[], integer) RETURNS integer IMMUTABLE LANGUAGE sql AS 'SELECT 42'; \
+             CREATE FUNCTION overlap(int4range, int4range) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT false'; \
+             CREATE OPERATOR && (LEFTARG = int4range, RIGHTARG = int4range, FUNCTION = overlap); \
+             CREATE FUNCTION joined(text, integer) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT 42'; \
+             CREATE OPERATOR || (LEFTARG = text, RIGHTARG = integer, FUNCTION = joined)",
+        );
+        let before = schema(&database);
+        load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0);
+        assert_eq!(
+            database.value("SELECT count(*) FROM howdah.undo WHERE kind IN ('index', 'constraint')"),
+            "3"
+        );
+        assert_eq!(schema(&database), before, "{major}");
+        database.sql("ALTER TABLE t DROP CONSTRAINT apart");
+        let before = schema(&database);
+        load(&database, &source).args(["--mode", "replace", "--force"]).run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "{major}");
+    });
+}
