@@ -5,6 +5,7 @@
 //! only it can read are left to it.
 
 use crate::feed::Asker;
+use crate::indexes::with_its_hint;
 use howdah_model::route::Edge;
 use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
 use howdah_target::date_partitions::{self, DateRanges};
@@ -109,11 +110,12 @@ impl Partitioner {
         let Some((dated, unit)) = self.tables.get(relation).zip(self.unit) else { return Ok(()) };
         let context = asker.context();
         let known = dated.covered.lock().clone();
-        let mut days = BTreeSet::new();
+        // With a time of each that has no partition: one that covers a part of the day may take others.
+        let mut days = BTreeMap::new();
         route::read_numbers(records, reader, field_no, &dated.binary, |number| {
             let number = rounded(number, dated.unit_us);
             if !known.holds(number) {
-                days.insert(dated.day(number));
+                days.entry(dated.day(number)).or_insert(number);
             }
         });
         if dated.binary == BinaryType::TimestampTz {
@@ -128,11 +130,14 @@ impl Partitioner {
                 context.connection.attend(&session, asking).await
             };
             if !asked.is_empty() {
-                days.extend(asker.wait_patiently(asking)?.into_iter().map(i64::from));
+                for day in asker.wait_patiently(asking)? {
+                    let day = i64::from(day);
+                    days.entry(day).or_insert(day * DAY_US);
+                }
             }
         }
-        for day in days {
-            dated.make(asker, relation, unit, day)?;
+        for (day, number) in days {
+            dated.make(asker, relation, unit, day, number)?;
         }
         Ok(())
     }
@@ -174,10 +179,17 @@ impl Dated {
     }
 
     /// One at a time: whoever waited finds that it is there.
-    fn make(&self, asker: &Asker<'_>, relation: &Relation, unit: PartitionUnit, day: i64) -> Result<()> {
+    fn make(
+        &self,
+        asker: &Asker<'_>,
+        relation: &Relation,
+        unit: PartitionUnit,
+        day: i64,
+        number: i64,
+    ) -> Result<()> {
         let mut covered = self.covered.lock();
         let (units, context) = (self.units_of_a_day(), asker.context());
-        if covered.holds(day * units) || covered.barred.contains(&day) {
+        if covered.holds(number) || covered.barred.contains(&day) {
             return Ok(());
         }
         if covered.made == MADE_MAX {
@@ -220,17 +232,15 @@ impl Dated {
                     Err(changed) if changed.kind() == ErrorKind::Usage => return Err(error),
                     Err(failed) => return Err(failed),
                 }
-                let day = i64::from(day);
-                if covered.holds(day * units) {
+                if covered.holds(number) {
                     return Ok(());
                 }
                 if !date_partitions::overlaps(&error) {
                     return Err(error);
                 }
                 // As without the option: the rows have no partition, and are bad records.
-                covered.barred.insert(day);
-                let message = format!("{}; its rows are refused", error.message());
-                context.warn(message);
+                covered.barred.insert(i64::from(day));
+                context.warn(with_its_hint(&error));
                 Ok(())
             }
         }

@@ -247,7 +247,8 @@ fn refused(error: &tokio_postgres::Error, relation: &Relation, made: Option<&Rel
                      partitions that are missing by hand",
                 ),
                 sqlstate::INVALID_OBJECT_DEFINITION if is_overlap(db) => error.with_hint(
-                    "its rows find no partition: detach the one that is named, or make those by hand that are missing beside it",
+                    "the one that is named covers a part of that day or month, and rows of the rest are refused: make the partitions beside it \
+                     by hand, or detach it",
                 ),
                 _ => error,
             }

@@ -193,3 +193,30 @@ fn the_name_that_is_taken_is_told() {
     let failed = load(&database, &source).run(PATIENCE).expect_code(1).stderr;
     assert!(failed.contains("relation \"t_2024_01\" already exists"), "{failed}");
 }
+
+#[test]
+fn rows_beside_a_partition_that_covers_a_part_of_a_day_are_told_what_to_do() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-05 03:00\n2,2024-01-05 10:00\n3,2024-01-06 10:00\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int, at timestamp) PARTITION BY RANGE (at); \
+             CREATE TABLE t_night PARTITION OF t FOR VALUES FROM ('2024-01-05 00:00') TO ('2024-01-05 06:00')",
+        );
+        let load = || {
+            let load = howdah("load").args(["--format", "csv", "--table", "t", "--create-partitions", "day"]);
+            load.args(["--to", &database.conninfo()]).arg(&source)
+        };
+        let failed = load().run(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains("would overlap partition \"t_night\""), "PostgreSQL {major}: {failed}");
+        assert!(failed.contains("make the partitions beside it by hand"), "PostgreSQL {major}: {failed}");
+        assert!(
+            failed.contains("record 2") && failed.contains("of which no other covers a part"),
+            "{failed}"
+        );
+        load().args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+        let ids = "SELECT string_agg(id::text, ' ' ORDER BY id) FROM t";
+        assert_eq!(database.value(ids), "1 3", "PostgreSQL {major}");
+    }
+}

@@ -75,7 +75,8 @@ pub(crate) fn copy_error(
     if db.routine() == Some(NO_PARTITION_ROUTINE) {
         error = error.with_hint(
             "make a partition that takes it, or one for all that no other takes (CREATE TABLE ... PARTITION OF ... \
-             DEFAULT); --create-partitions makes those of days or months",
+             DEFAULT); --create-partitions makes those of days or months of which no other \
+             covers a part",
         );
     }
     let is_of_empty = spot.as_ref().is_some_and(|spot| spot.is_empty);
