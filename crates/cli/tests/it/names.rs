@@ -134,3 +134,22 @@ fn a_key_and_names_for_a_new_table_are_said_to_be_for_none_where_it_is_there() {
     load.args(["--primary-key", "Id", "--names", "keep"]).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(plan(&["--primary-key", "Id", "--names", "keep", "--force"]), "[]");
 }
+
+/// Its schema has a name like any other.
+#[test]
+fn a_temporary_table_of_another_session_is_refused_in_the_plan() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        let other = database.connect();
+        other.try_rows("CREATE TEMPORARY TABLE t (a integer)").unwrap();
+        let table = other
+            .try_rows("SELECT relnamespace::regnamespace || '.t' FROM pg_class WHERE oid = 't'::regclass");
+        let table = table.unwrap()[0][0].clone().unwrap();
+        let plan = howdah("plan").args(["--to", &database.conninfo(), "--table", &table]).arg(&source);
+        let told = plan.run(PATIENCE).expect_code(1).stderr;
+        let wanted = format!("{table} is a temporary table of another session, which alone can write it");
+        assert!(told.contains(&wanted) && told.contains("hint: "), "PostgreSQL {major}: {told}");
+    }
+}

@@ -159,3 +159,39 @@ fn a_foreign_table_is_emptied_and_told_with_its_own_way_out() {
         }
     }
 }
+
+/// The server says so when the first row comes. What is old may be kept so, while rows come for other partitions.
+#[test]
+fn foreign_tables_that_take_no_rows_are_told_in_the_plan() {
+    let files = Files::new();
+    let (new, both) = (files.put("a.csv", b"a,b\n2,x\n"), files.put("b.csv", b"a,b\n2,y\n1,y\n"));
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE EXTENSION file_fdw; CREATE EXTENSION postgres_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw; \
+             CREATE SERVER closed FOREIGN DATA WRAPPER postgres_fdw OPTIONS (updatable 'false'); \
+             CREATE TABLE t (a int, b text) PARTITION BY LIST (a); CREATE TABLE now PARTITION OF t DEFAULT; \
+             CREATE FOREIGN TABLE old PARTITION OF t FOR VALUES IN (1) SERVER files OPTIONS (filename '/dev/null'); \
+             CREATE FOREIGN TABLE far (a int, b text) SERVER closed",
+        );
+        let run = |verb: &str, table: &str, source| {
+            howdah(verb).args(["--to", &database.conninfo(), "--table", table]).arg(source).run(PATIENCE)
+        };
+        for table in ["old", "far"] {
+            let refused = run("plan", table, &new).expect_code(1).stderr;
+            let wanted = format!("public.{table} is a foreign table that takes no INSERT");
+            assert!(refused.contains(&wanted) && refused.contains("hint: "), "PostgreSQL {major}: {refused}");
+        }
+        let told = run("plan", "t", &new).expect_code(0).stdout;
+        let wanted =
+            "rows are refused that belong into public.old: it is a foreign table that takes no INSERT";
+        assert!(told.contains(wanted), "PostgreSQL {major}: {told}");
+        run("load", "t", &new).expect_code(0);
+        let refused = run("load", "t", &both).expect_code(1).stderr;
+        assert!(
+            refused.contains("hint: a partition that is a foreign table"),
+            "PostgreSQL {major}: {refused}"
+        );
+        assert_eq!(database.value("SELECT count(*) FROM now"), "1", "PostgreSQL {major}");
+    }
+}

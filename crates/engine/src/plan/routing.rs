@@ -31,9 +31,11 @@ pub(super) async fn choose(
             }
             RelationKind::Partitioned | RelationKind::Table => false,
         };
-        table.notes.retain(|note| !note.starts_with(GO_ON));
+        table.notes.retain(|note| !note.starts_with(GO_ON) && !note.starts_with(foreign::CLOSED));
         if table.outside {
             let asking = foreign::why_slow(session, &table.table);
+            table.notes.extend(context.connection.attend(session, asking).await?);
+            let asking = foreign::closed(session, &table.table);
             table.notes.extend(context.connection.attend(session, asking).await?);
         }
     }

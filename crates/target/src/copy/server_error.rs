@@ -28,6 +28,8 @@ const FUNCTION_CLASSES: [&str; 3] = ["P0", "38", "39"];
 
 /// Where the server finds that no partition takes a row.
 const NO_PARTITION_ROUTINE: &str = "ExecFindPartition";
+/// Where the server finds that a foreign table takes no rows, when the first comes. Some minor versions have `...RelNew`.
+const NO_ROWS_ROUTINE: &str = "CheckValidResultRel";
 
 /// Where the server finds that a policy does not let a row in: 42501, as for a right that is missing.
 const POLICY_ROUTINE: &str = "ExecWithCheckOptions";
@@ -77,6 +79,12 @@ pub(crate) fn copy_error(
             "make a partition that takes it, or one for all that no other takes (CREATE TABLE ... PARTITION OF ... \
              DEFAULT); --create-partitions makes those of days or months of which no other \
              covers a part",
+        );
+    }
+    if db.routine().is_some_and(|routine| routine.starts_with(NO_ROWS_ROUTINE)) {
+        error = error.with_hint(
+            "a partition that is a foreign table and takes no INSERT: load its rows where they are kept, or detach the partition; \
+             howdah plan names it",
         );
     }
     let is_of_empty = spot.as_ref().is_some_and(|spot| spot.is_empty);

@@ -2,6 +2,7 @@
 //! server's own rules (case folding, quotes, `search_path`); a [`Table`] leaves, or a Table error for what
 //! is not there or takes no rows. One round trip, a second only to suggest names.
 
+use super::foreign::takes_no_rows;
 use super::{Session, rights};
 use crate::error::session_error;
 use crate::sql::quote_ident;
@@ -18,19 +19,24 @@ const OF_CLOSED_SCHEMA: &str = "(SELECT pg_catalog.cardinality(p) = 2 AND n.nspn
 /// Relation and columns in one answer: a relation without columns gives one row of nulls.
 /// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4); `tgtype & 7 = 7` one that is FOR EACH ROW
 /// (1), BEFORE (2) and INSERT, which may give any column its value.
-const TABLE_SQL: &str = "\
-    SELECT c.oid, n.nspname, c.relname, c.relkind::text, a.attname, \
+const TABLE_SQL: &str = concat!(
+    "SELECT c.oid, n.nspname, c.relname, c.relkind::text, a.attname, \
            pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.attnotnull, \
            a.atthasdef OR EXISTS (SELECT FROM pg_catalog.pg_type d WHERE d.oid = a.atttypid AND d.typtype = 'd' \
                                   AND d.typdefault IS NOT NULL) \
                 OR EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 7::pg_catalog.int2 = 7), \
            a.attgenerated <> '', a.attidentity <> '', \
-           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 68::pg_catalog.int2 = 68) \
+           EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND t.tgtype & 68::pg_catalog.int2 = 68), \
+           pg_catalog.pg_is_other_temp_schema(c.relnamespace), \
+           ",
+    takes_no_rows!(),
+    " \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
     WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid \
-    ORDER BY a.attnum";
+    ORDER BY a.attnum"
+);
 
 /// Relations that take rows, to compare a misspelt name with; at most so many are looked at.
 const NAMES_SQL: &str = "\
@@ -137,6 +143,18 @@ pub async fn money_has_point(session: &Session) -> Result<bool> {
 }
 
 fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
+    if row.get(12) {
+        let message = format!("{relation} is a temporary table of another session, which alone can write it");
+        return Err(Error::new(ErrorKind::Table, message).with_hint(
+            "load into a table that is not temporary; that session can INSERT its rows from there",
+        ));
+    }
+    if row.get(13) {
+        let message = format!("{relation} is a foreign table that takes no INSERT");
+        return Err(Error::new(ErrorKind::Table, message).with_hint(
+            "load into what it stands for, where that is; its wrapper, or its option updatable, says what may be done",
+        ));
+    }
     let what = match row.get::<_, &str>(3) {
         "r" => return Ok(RelationKind::Table),
         "p" => return Ok(RelationKind::Partitioned),

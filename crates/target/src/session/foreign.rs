@@ -60,6 +60,51 @@ impl Slow {
     }
 }
 
+/// SQL that is true where the row `c` of `pg_class` is a foreign table that takes no rows: its wrapper says so (8 is INSERT), or has no
+/// handler, which asking it would fail for.
+macro_rules! takes_no_rows {
+    () => {
+        "c.relkind = 'f' AND CASE WHEN EXISTS ( \
+             SELECT FROM pg_catalog.pg_foreign_table f JOIN pg_catalog.pg_foreign_server s ON s.oid = f.ftserver \
+             JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw \
+             WHERE f.ftrelid = c.oid AND w.fdwhandler <> 0::pg_catalog.oid) \
+         THEN pg_catalog.pg_relation_is_updatable(c.oid, false) & 8 = 0 ELSE true END"
+    };
+}
+pub(super) use takes_no_rows;
+
+/// Partitions that take no rows, which the server says when the first comes: one that holds what is old may be meant so.
+const CLOSED_SQL: &str = concat!(
+    "SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text \
+     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
+     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE NOT tree.is_detached AND ",
+    takes_no_rows!(),
+    " ORDER BY 1, 2"
+);
+
+/// The beginning of what [`closed`] says.
+pub const CLOSED: &str = "rows are refused that belong into";
+
+/// Which partitions of the table take no rows; `None`: all do.
+///
+/// # Errors
+/// Those of the session.
+pub async fn closed(session: &Session, table: &Table) -> Result<Option<String>> {
+    let sql = format!("{BY_OID_SQL}{CLOSED_SQL}");
+    // A wrapper whose library is not there fails; only a note depends on it.
+    let Ok(rows) = session.rows(&sql, &[(&table.oid, Type::OID)], "reading the foreign tables").await else {
+        return Ok(None);
+    };
+    let Some(first) = rows.first() else { return Ok(None) };
+    let first = Relation { schema: first.get(0), name: first.get(1) };
+    Ok(Some(match rows.len() {
+        1 => format!("{CLOSED} {first}: it is a foreign table that takes no INSERT"),
+        others => {
+            format!("{CLOSED} {first} and {} more: they are foreign tables that take no INSERT", others - 1)
+        }
+    }))
+}
+
 /// Why rows of the table go on slowly, and what to do about it; `None`: they do not, or nobody knows.
 ///
 /// # Errors
