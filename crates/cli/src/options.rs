@@ -3,6 +3,7 @@
 
 use crate::bad_records::BadRecordOptions;
 use crate::rerun::RerunOptions;
+use crate::settings::ledger_needed;
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
@@ -30,15 +31,19 @@ pub enum Command {
     Plan(Box<LoadOptions>),
     /// Read everything and tell all that the table would have against it, storing nothing and holding up nobody (exit code 3
     /// when there is something)
+    #[command(mut_arg("ledger", ledger_needed))]
     Check(Box<LoadOptions>),
     /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
     Bench(Box<BenchOptions>),
     /// Show the jobs that the ledger of a database remembers
+    #[command(mut_arg("ledger", ledger_needed))]
     Status(StatusOptions),
     /// Go on with a job where it stopped
+    #[command(mut_arg("ledger", ledger_needed))]
     Resume(ResumeOptions),
     /// Put back what a killed load has dropped, disabled or tuned (indexes, keys, foreign keys, triggers, settings), and drop
     /// its staging tables; a ledger that belongs to another role has to be named by --ledger
+    #[command(mut_arg("ledger", ledger_needed))]
     Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
     Pg(PgOptions),

@@ -127,6 +127,11 @@ pub async fn connection(to: Option<String>, site_packages: &[PathBuf], absent: A
     })?
 }
 
+/// `--ledger` of the verbs that need one.
+pub(crate) fn ledger_needed(option: clap::Arg) -> clap::Arg {
+    option.help(format!("The schema that keeps the ledger [default: {LEDGER_DEFAULT}]"))
+}
+
 /// The schema that keeps the ledger, for the verbs that need one.
 ///
 /// # Errors

@@ -94,7 +94,7 @@ async fn expect_no_reasons(
     let mut reasons = refusals.clone();
     reasons.extend(rights.iter().map(|(reason, _)| reason.clone()));
     reasons.dedup();
-    let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reasons"));
+    let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reason"));
     let grants: Vec<String> = rights.iter().filter_map(|(_, grant)| grant.clone()).collect();
     let other = "--mode merge --delete-missing --atomic changes a table without rules itself, all at once";
     let hint = match refusals.is_empty() && grants.len() == rights.len() {
@@ -108,7 +108,11 @@ async fn expect_no_reasons(
 fn some_of(mut reasons: Vec<String>, what: &str) -> String {
     let more = reasons.len().saturating_sub(REASONS_MAX);
     reasons.truncate(REASONS_MAX);
-    let more = if more == 0 { String::new() } else { format!("; and {more} more {what}") };
+    let more = match more {
+        0 => String::new(),
+        1 => format!("; and 1 more {what}"),
+        more => format!("; and {more} more {what}s"),
+    };
     reasons.join("; ") + &more
 }
 
@@ -140,7 +144,7 @@ fn expect_none(old: &Relation, differences: Vec<String>) -> Result<()> {
     if differences.is_empty() {
         return Ok(());
     }
-    let what = some_of(differences, "differences");
+    let what = some_of(differences, "difference");
     let message = format!("{old} was changed while its new rows were loaded: {what}");
     Err(Error::new(ErrorKind::Table, message)
         .with_hint("run the same command again: it begins anew, with a table like the one that is there now"))
