@@ -50,12 +50,15 @@ pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str
     let mut full = status_in_full(hint, connection.to_type(), job_id, schema);
     // One that is in full already stands in backquotes.
     if let Some(at) = full.find(RESTORE).filter(|at| !full[..*at].ends_with('`')) {
-        // Who has failed is not the one to run it.
-        let to = match hint.starts_with(RUN_BY_ANOTHER) {
-            true => connection.to_type_by_another(),
-            false => connection.to_type(),
+        // Who has failed is not the one to run it, nor is the ledger that one's own, most likely: such a ledger has to be named.
+        let restore = match hint.starts_with(RUN_BY_ANOTHER) {
+            true => {
+                let named =
+                    if schema == LEDGER_DEFAULT { format!(" --ledger {schema}") } else { String::new() };
+                command_to(connection.to_type_by_another(), "restore", (job_id, schema), &named)
+            }
+            false => command_to(connection.to_type(), "restore", (job_id, schema), ""),
         };
-        let restore = command_to(to, "restore", (job_id, schema), "");
         full.replace_range(at..at + RESTORE.len(), &format!("`{restore}`"));
     }
     error.with_hint(full)
@@ -182,7 +185,7 @@ mod tests {
         let full = |hint: &str| in_full(error(hint), &connection, "a-1", "howdah").hint().unwrap().to_owned();
         assert_eq!(
             full("howdah restore has to run as the owner"),
-            "`howdah restore a-1 --to 'dbname=prod host=db sslmode=require'` has to run as the owner"
+            "`howdah restore a-1 --to 'dbname=prod host=db sslmode=require' --ledger howdah` has to run as the owner"
         );
         let told = full("mend it, then howdah restore");
         assert_eq!(told, format!("mend it, then `howdah restore a-1 {to}`"));

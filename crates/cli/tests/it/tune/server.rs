@@ -421,6 +421,8 @@ fn what_a_role_may_not_put_back_is_named_with_who_may() {
     let by_another =
         told.split("`howdah restore ").find(|rest| rest.contains("` has to run as")).unwrap_or_default();
     assert!(by_another.contains(" host=") && !by_another.contains("user="), "{told}");
+    // That one's own ledger it hardly is.
+    assert!(by_another.contains(" --ledger howdah` has to run as"), "{told}");
     assert!(held(&database) > 3);
     restore(&database).run(PATIENCE).expect_code(0);
     assert_eq!(auto_conf(&server), before);
