@@ -5,8 +5,8 @@ use crate::begin::{comes_on_top, in_turn_ms};
 use crate::load::file_nos;
 use crate::plan::is_filled;
 use crate::{Connection, again};
-use howdah_model::{Error, ErrorKind, Job, Plan, Relation, Result, Table, TablePlan};
-use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin, Own, StoredInPart};
+use howdah_model::{Error, ErrorKind, Event, Job, Plan, Relation, Result, Table, TablePlan};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin, Own, StoredInPart, UndoKind};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use std::collections::BTreeSet;
@@ -83,6 +83,21 @@ pub(crate) async fn may_stand(session: &Session, ledger: &Ledger, job: &Job, row
         }
     }
     Ok(false)
+}
+
+/// Rows of an earlier version of the files wait in staging tables, which stay until somebody drops them: only that job would take them
+/// from there. Best effort, as only a notice hangs on it.
+pub(crate) async fn tell_waiting(connection: &Connection, session: &Session, ledger: &Ledger, row: &JobRow) {
+    let Some(listener) = connection.listener().filter(|_| row.plan.job.arrival.is_staged()) else { return };
+    let left = ledger.open_undos(session, Some(&row.job_id)).await.unwrap_or_default();
+    if left.iter().any(|undo| undo.change.kind == UndoKind::Staging) {
+        let restore = again::command(connection, "restore", &row.job_id, ledger.schema());
+        let message = format!(
+            "staging tables of job {} hold rows of an earlier version of these files, and stay: `{restore}` drops them",
+            row.job_id
+        );
+        listener.on_event(&Event::Notice { message });
+    }
 }
 
 /// Before the first row of a load: what earlier versions of its files have left in the ledger is forgotten where the table is empty.

@@ -1,7 +1,7 @@
 //! A source that changed between two runs of a job is refused; put back as it was, the job goes on.
 
 use crate::gate::{remove_gate, shut_gate_behind};
-use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip, run_told};
 use crate::web::Web;
 use howdah_testkit::{HowdahCommand, S3, Server};
 use std::collections::HashMap;
@@ -80,8 +80,16 @@ fn a_file_that_changed_is_loaded_where_rows_of_the_earlier_one_wait() {
         kill_after(&scene, &load, 3);
         wait_for_the_end(&scene);
         files.put("a.csv", &later);
-        load.run(PATIENCE).expect_code(0);
+        let told = load.run(PATIENCE).expect_code(0).stderr;
         scene.assert_exact(&format!("{options:?}"));
+        let staging = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'staging%'";
+        assert!(
+            scene.database.value(staging) != "0"
+                && told.contains("hold rows of an earlier version of these files"),
+            "{told}"
+        );
+        run_told(&told, "howdah restore ", str::to_owned);
+        assert_eq!(scene.database.value(staging), "0", "{told}");
     }
 }
 

@@ -257,7 +257,8 @@ impl Identity {
             }
         }
         if !job.force {
-            self.refuse_changed_sources(&ledger, session, job, &known, found, &name).await?;
+            let changed = known.iter().filter(|row| row.job_id != name && self.is_changed(row));
+            refuse_changed_sources(connection, session, &ledger, job, changed, found).await?;
         }
         let Some(first) = first else {
             return Ok(fresh(name, job));
@@ -294,24 +295,9 @@ impl Identity {
         row.plan.identity == self.identity && row.work_key != self.work_key
     }
 
-    async fn refuse_changed_sources(
-        &self,
-        ledger: &Ledger,
-        session: &Session,
-        job: &Job,
-        known: &[JobRow],
-        found: &[Version],
-        name: &str,
-    ) -> Result<()> {
-        let changed = |row: &&JobRow| {
-            row.job_id != name && row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
-        };
-        for row in known.iter().filter(changed) {
-            if in_part::may_stand(session, ledger, job, row).await? {
-                return Err(changed_sources(row, found));
-            }
-        }
-        Ok(())
+    /// The job has stored rows of what its sources were then.
+    fn is_changed(&self, row: &JobRow) -> bool {
+        row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
     }
 
     /// The job that is gone on with, where other files are found than it began with: the one that was named, or one that has
@@ -390,6 +376,23 @@ fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identi
         || also.into_iter().flatten().any(|also| *also == row.plan.identity);
     identity.identity.clone_from(&row.plan.identity);
     (is_as_read && own.contains(&false)).then_some((identity, own))
+}
+
+async fn refuse_changed_sources(
+    connection: &Connection,
+    session: &Session,
+    ledger: &Ledger,
+    job: &Job,
+    changed: impl Iterator<Item = &JobRow>,
+    found: &[Version],
+) -> Result<()> {
+    for row in changed {
+        if in_part::may_stand(session, ledger, job, row).await? {
+            return Err(changed_sources(row, found));
+        }
+        in_part::tell_waiting(connection, session, ledger, row).await;
+    }
+    Ok(())
 }
 
 fn changed_sources(row: &JobRow, versions: &[Version]) -> Error {

@@ -383,12 +383,7 @@ async fn take_place(
 }
 
 /// Does what the catalog says is to be done, in the open transaction.
-async fn do_all(
-    session: &Session,
-    replacement: Replacement<'_>,
-    sql: &str,
-    own_path: &str,
-) -> Result<()> {
+async fn do_all(session: &Session, replacement: Replacement<'_>, sql: &str, own_path: &str) -> Result<()> {
     for sql in statements(session, replacement, sql).await? {
         let done = session.client().batch_execute(&under(own_path, &sql)).await;
         done.map_err(|error| refused(&error, replacement.old))?;
