@@ -184,6 +184,11 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
             );
             holds(&wanted, "other partitions, options of them, or an index that not all of them have")
         }
+        (Shape::Lean, _) => holds(
+            "SELECT array_agg(format('%s %s', attname, atttypid::regtype) ORDER BY attnum) FILTER (WHERE attnum > 5) \
+                 = '{note text}' FROM pg_attribute WHERE attrelid = 't'::regclass AND NOT attisdropped",
+            "other columns than those of the files",
+        ),
         (Shape::Absent, _) => {
             let id = stage.scenario.knobs.id_type.unwrap_or("integer");
             let wanted = format!(

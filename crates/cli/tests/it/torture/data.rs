@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 
 /// Columns of a file, in its order.
 pub(super) const HEADER: &str = "id,part,score,amount,day,note";
+const COLUMNS: usize = 6;
 /// Rows of files have ids from here on; smaller ones are for rows that were there before.
 pub(super) const FIRST_ID: u64 = 1000;
 
@@ -24,6 +25,8 @@ pub(super) struct Record {
     /// Day of 2024, or none.
     day: Option<u16>,
     note: Option<String>,
+    /// Its file has no column for notes.
+    is_short: bool,
     /// What is wrong with it.
     pub(super) flaw: Option<Flaw>,
     /// The table must hold it.
@@ -52,6 +55,7 @@ pub(super) fn records(random: &mut Rng, first: u64, count: u64, stuff: Stuff) ->
             None => (random.u8(..10) > 0).then(|| random.u16(1..=366)),
         },
         note: note(random, stuff.charset, stuff.wide && id % 50 == 0),
+        is_short: false,
         flaw: None,
         is_stored: true,
     };
@@ -110,6 +114,9 @@ impl Record {
             self.day.map(day_of_2024),
             self.note.clone(),
         ];
+        if self.is_short {
+            fields.pop();
+        }
         if let Some(flaw) = self.flaw {
             flaw.spoil(&mut fields, self.id);
         }
@@ -125,6 +132,16 @@ impl Record {
     /// What `--nul` makes of a value with a NUL byte.
     pub(super) fn take_nul(&mut self, instead: &str) {
         self.note = Some(format!("nul {instead}"));
+    }
+
+    /// Its file has no notes.
+    pub(super) fn shorten(&mut self) {
+        (self.is_short, self.note) = (true, None);
+    }
+
+    /// Columns of its file, in their order.
+    pub(super) fn header(&self) -> impl Iterator<Item = &'static str> {
+        HEADER.split(',').take(if self.is_short { COLUMNS - 1 } else { COLUMNS })
     }
 
     /// What `--lenient` makes of a record that is short of its last field.
@@ -146,9 +163,10 @@ fn day_of_2024(mut day: u16) -> String {
 
 /// The model: what must be stored of these records, as csv in UTF-8 with a header.
 pub(super) fn model(records: &[Record]) -> Vec<u8> {
-    let stored = records
-        .iter()
-        .filter(|record| record.is_stored)
-        .map(|record| Record { flaw: None, ..record.clone() });
+    let stored = records.iter().filter(|record| record.is_stored).map(|record| Record {
+        flaw: None,
+        is_short: false,
+        ..record.clone()
+    });
     super::written::Format::Csv.text_of(&stored.collect::<Vec<_>>()).into_bytes()
 }

@@ -74,8 +74,8 @@ impl Mode {
             matches!(arrival, Arrival::Append | Arrival::Merge { .. } | Arrival::InsertNew { .. })
                 && !shape.is_dated();
         let on_error = match random.u8(..10) {
-            // What is too long or too large widens the column.
-            _ if !arrival.can_leave_out() || shape == Shape::Narrow => OnError::Stop,
+            // What is too long or too large widens the column, and what a column is there for is not known before.
+            _ if !arrival.can_leave_out() || shape.is_evolved() => OnError::Stop,
             0..4 if shape != Shape::Absent => OnError::Skip,
             4..6 if !written.is_told() => OnError::Lenient,
             _ => OnError::Stop,

@@ -32,7 +32,7 @@ impl Change {
         let fits = |change: &Change| match change {
             DetachPartition => shape == Shape::Partitioned,
             // A load that makes what the files have makes the column anew, and it cannot get its name back.
-            RenameColumn => shape != Shape::Narrow,
+            RenameColumn => !shape.is_evolved(),
             // The constraint of that column is written otherwise from then on.
             AlterType => !flaws.iter().any(|flaw| matches!(flaw, Flaw::Check | Flaw::Excluded)),
             _ => true,

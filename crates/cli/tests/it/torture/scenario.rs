@@ -123,6 +123,12 @@ impl Scenario {
         }
     }
 
+    /// Some files lack a column: where rows wait, or come in one transaction, all of them must fill the same ones.
+    fn has_short_files(&self) -> bool {
+        let needs_same = self.mode.is_staged() || self.mode.arrival.is_frozen() || self.checked;
+        self.shape == Shape::Lean && !needs_same
+    }
+
     /// What its rows are made of.
     pub(super) fn stuff(&self) -> Stuff {
         Stuff { charset: self.written.charset, wide: self.shape == Shape::Wide, days: self.shape.days() }
@@ -138,6 +144,10 @@ impl Scenario {
             let mut files: Vec<_> = firsts.map(|first| data::records(random, first, count, stuff)).collect();
             if self.mode.arrival.keep() != Keep::Only {
                 data::repeat_keys(random, &mut files, self.mode.arrival.keep() == Keep::Last);
+            }
+            if self.has_short_files() {
+                let short = random.usize(..files.len());
+                files[..short].iter_mut().flatten().for_each(Record::shorten);
             }
             flaw::spoil(random, &mut files, self);
             all.extend(files.into_iter().zip(&self.files).enumerate().map(|(no, (records, codec))| {

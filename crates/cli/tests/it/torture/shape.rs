@@ -25,6 +25,8 @@ pub(super) enum Shape {
     Unlogged,
     /// Types that the load has to widen.
     Narrow,
+    /// It lacks a column, which the load adds: the first of several files have none of it, either.
+    Lean,
     /// Partitions of time, which the load makes.
     Dated(Unit),
     /// There is none: the load makes it.
@@ -51,7 +53,7 @@ impl Unit {
 const COLUMNS: &str = "id bigint, part integer, score integer, amount numeric(12,2), day date, note text";
 
 impl Shape {
-    const ALL: [Shape; 17] = [
+    const ALL: [Shape; 18] = [
         Shape::Plain,
         Shape::Keyed,
         Shape::Keyed,
@@ -65,6 +67,7 @@ impl Shape {
         Shape::Wide,
         Shape::Unlogged,
         Shape::Narrow,
+        Shape::Lean,
         Shape::Dated(Unit::Day),
         Shape::Dated(Unit::Month),
         Shape::Absent,
@@ -86,6 +89,7 @@ impl Shape {
             | Shape::Wide
             | Shape::Unlogged
             | Shape::Narrow
+            | Shape::Lean
             | Shape::Dated(_)
             | Shape::Absent => None,
         }
@@ -93,7 +97,12 @@ impl Shape {
 
     /// The load has to look at the data.
     pub(super) fn needs_finding(self) -> bool {
-        matches!(self, Shape::Narrow | Shape::Absent)
+        self.is_evolved() || self == Shape::Absent
+    }
+
+    /// The load changes its columns.
+    pub(super) fn is_evolved(self) -> bool {
+        matches!(self, Shape::Narrow | Shape::Lean)
     }
 
     pub(super) fn is_dated(self) -> bool {
@@ -115,6 +124,7 @@ impl Shape {
             Shape::Dated(Unit::Day) => &["--create-partitions", "day"],
             Shape::Dated(Unit::Month) => &["--create-partitions", "month"],
             Shape::Narrow => &["--evolve", "widen"],
+            Shape::Lean => &["--evolve", "add"],
             _ => &[],
         }
     }
@@ -141,6 +151,7 @@ impl Shape {
                 | Shape::Laden
                 | Shape::Unlogged
                 | Shape::Narrow
+                | Shape::Lean
                 | Shape::Dated(_)
                 | Shape::Absent
         )
@@ -159,6 +170,7 @@ impl Shape {
                  ALTER TABLE child ADD CONSTRAINT child_id_fkey FOREIGN KEY (id) REFERENCES t ON DELETE CASCADE; \
                  CREATE INDEX child_id ON child (id); CREATE PUBLICATION of_t FOR TABLE t;"
             }
+            Shape::Lean => "ALTER TABLE t DROP COLUMN note; UPDATE wanted SET note = NULL WHERE id < 1000;",
             _ => "",
         }
     }
@@ -227,6 +239,7 @@ impl Shape {
                  CREATE INDEX t_note ON t (note)"
                     .to_owned()
             }
+            Shape::Lean => format!("CREATE TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
             Shape::Dated(_) => format!(
                 "CREATE TABLE t ({COLUMNS}) PARTITION BY RANGE (day); CREATE INDEX t_id ON t (id); \
                  CREATE TABLE t_old PARTITION OF t FOR VALUES FROM ('2023-01-01') TO ('2024-01-01')"

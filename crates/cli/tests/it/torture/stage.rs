@@ -8,7 +8,6 @@ use super::knobs::Knobs;
 use super::mended::{self, Mended};
 use super::mode::Arrival;
 use super::scenario::{Records, Scenario};
-use super::shape::Shape;
 use super::way::{INPUT, Way};
 use super::world::World;
 use crate::scene::{Files, howdah};
@@ -384,12 +383,12 @@ impl Stage {
         let out = command.output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let text = String::from_utf8(out.stdout).unwrap();
-        let widens = self.scenario.shape == Shape::Narrow;
+        let is_evolved = self.scenario.shape.is_evolved();
         let lines = text.lines().filter(|line| {
             // The key that guards against hostile servers is another one each time.
             let is_key = line.starts_with("\\restrict") || line.starts_with("\\unrestrict");
-            // Columns get the types that the load has found.
-            let is_column = widens && line.starts_with("    ");
+            // Columns come, or get the types that the load has found.
+            let is_column = is_evolved && line.starts_with("    ");
             !is_key && !is_column
         });
         lines.collect::<Vec<_>>().join("\n")

@@ -245,7 +245,8 @@ impl Written {
 
 impl Format {
     pub(super) fn text_of(self, records: &[Record]) -> String {
-        let header = self.look().map(|look| look.line(HEADER.split(',').map(|name| look.field(Some(name)))));
+        let names = records.first().into_iter().flat_map(Record::header);
+        let header = self.look().map(|look| look.line(names.map(|name| look.field(Some(name)))));
         header.into_iter().chain(records.iter().map(|record| self.line(record))).collect()
     }
 
