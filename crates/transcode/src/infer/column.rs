@@ -15,7 +15,7 @@ use super::date::{Date, Written};
 use super::facts::{DateFacts, Extent, GroupedFacts, Integers};
 use super::kinds::Kinds;
 use super::layout::{Layout, Spelling, casing_of, uuid_casing_of};
-use super::number::Plain;
+use super::number::{Exponent, Plain};
 use super::{clock::Clock, grouped, json, number, words};
 
 /// Programs write doubles with an exponent and as many significant digits as they need to be read again, up to this number (C's
@@ -35,6 +35,10 @@ pub struct ColumnState {
     /// Of decimals and of floats without an exponent.
     pub(super) decimals: Extent,
     pub(super) floats: Extent,
+    /// Some float has an exponent that may be part of a name.
+    pub(super) bare_exponent: bool,
+    /// Some float is surely a number: it has a point or a sign.
+    pub(super) sure_float: bool,
     /// Flags of [`number::odd`].
     pub(super) odd: u8,
     pub(super) grouped: GroupedFacts,
@@ -63,6 +67,8 @@ impl Default for ColumnState {
             integers: Integers::default(),
             decimals: Extent::default(),
             floats: Extent::default(),
+            bare_exponent: false,
+            sure_float: false,
             odd: 0,
             grouped: GroupedFacts::default(),
             dates: DateFacts::default(),
@@ -114,6 +120,8 @@ impl ColumnState {
         self.integers.join(&other.integers);
         self.decimals.join(&other.decimals);
         self.floats.join(&other.floats);
+        self.bare_exponent |= other.bare_exponent;
+        self.sure_float |= other.sure_float;
         self.odd |= other.odd;
         self.grouped.join(&other.grouped);
         self.dates.join(&other.dates);
@@ -125,6 +133,13 @@ impl ColumnState {
         self.prefixes |= other.prefixes;
         self.repeats_keys |= other.repeats_keys;
         self.forget();
+    }
+
+    /// The same for a column that is one of numbers with fractions: digits with an exponent are no names there.
+    #[must_use]
+    pub fn of_numbers(&self) -> ColumnState {
+        let sure_float = self.possible.meet(Kinds::FLOAT);
+        ColumnState { sure_float, ..self.clone() }
     }
 
     fn observe_other(&mut self, value: &[u8]) {
@@ -174,16 +189,20 @@ impl ColumnState {
         let counts = plain.kinds.and(self.possible);
         if let Some(integer) = plain.integer {
             self.integers.observe(integer);
-        } else if plain.exponent {
+        } else if let Some(exponent) = plain.exponent {
             if counts.meet(Kinds::FLOAT) && plain.significant > DOUBLE_WRITTEN_DIGITS_MAX {
                 self.floats.significant_max = self.floats.significant_max.max(plain.significant);
             }
+            let floats = counts.meet(Kinds::FLOAT);
+            self.bare_exponent |= floats && exponent == Exponent::Bare;
+            self.sure_float |= floats && exponent == Exponent::Sure;
         } else {
             if counts.meet(Kinds::DECIMAL) {
                 self.decimals.observe_plain(plain);
             }
             if counts.meet(Kinds::FLOAT) {
                 self.floats.observe_plain(plain);
+                self.sure_float = true;
             }
         }
         if counts.meet(Kinds::DIGITS) {
@@ -285,6 +304,7 @@ impl ColumnState {
         }
         if !kept(Kinds::FLOAT) {
             self.floats = Extent::default();
+            (self.bare_exponent, self.sure_float) = (false, false);
         }
         if !kept(Kinds::DIGITS) {
             self.odd = 0;

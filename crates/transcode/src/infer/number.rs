@@ -17,6 +17,15 @@ pub(super) mod odd {
     pub(in super::super) const LONG: u8 = 8;
 }
 
+/// How a number with an exponent is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exponent {
+    /// With a point or a sign: `1.5e3`, `1e-05`, `1E+06`.
+    Sure,
+    /// Digits, the letter and digits, as in `12E3`, which may be a name.
+    Bare,
+}
+
 /// The shape of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plain {
@@ -26,7 +35,7 @@ pub(super) struct Plain {
     /// The value, if it is an integer in the range of bigint.
     pub(super) integer: Option<i64>,
     /// It has an exponent; of its digits only the significant ones are told.
-    pub(super) exponent: bool,
+    pub(super) exponent: Option<Exponent>,
     /// Digits before the point.
     pub(super) before: u16,
     /// Digits behind the point.
@@ -86,8 +95,9 @@ pub(super) fn plain(value: &[u8]) -> Option<Plain> {
     }
     if !cursor.is_done() {
         let significant = significant(before, decimals);
+        let is_bare = !value.iter().any(|byte| matches!(byte, b'.' | b'+' | b'-'));
         return exponent(value, cursor).then_some(Plain {
-            exponent: true,
+            exponent: Some(if is_bare { Exponent::Bare } else { Exponent::Sure }),
             significant,
             ..shape(Kinds::FLOAT)
         });
@@ -155,7 +165,7 @@ fn shape(kinds: Kinds) -> Plain {
         kinds,
         exact: false,
         integer: None,
-        exponent: false,
+        exponent: None,
         before: 0,
         decimals: 0,
         significant: 0,

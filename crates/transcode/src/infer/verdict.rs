@@ -96,7 +96,7 @@ impl ColumnState {
             return Ok(self.decimal());
         }
         if can_be(Kinds::FLOAT) {
-            return Ok(self.float());
+            return self.float();
         }
         if can_be(Kinds::DATE) {
             return self.date();
@@ -148,14 +148,18 @@ impl ColumnState {
         Candidate::new(Kinds::DECIMAL, &type_name, &evidence)
     }
 
-    /// Numeric reads exponents, too, and keeps all digits.
-    fn float(&self) -> Candidate {
+    /// Numeric reads exponents, too, and keeps all digits. `12E3` among integers may be an article number.
+    fn float(&self) -> Result<Candidate, String> {
+        if self.bare_exponent && !self.sure_float {
+            let why = "digits with an E among them, which need not be numbers: none has a point or a sign";
+            return Err(why.to_owned());
+        }
         let digits = self.floats.significant_max.max(self.integers.digits());
         if digits <= DOUBLE_DIGITS_MAX && self.floats.decimals_max <= DOUBLE_DECIMALS_MAX {
-            return Candidate::new(Kinds::FLOAT, "double precision", "numbers, some with an exponent");
+            return Ok(Candidate::new(Kinds::FLOAT, "double precision", "numbers, some with an exponent"));
         }
         let evidence = "numbers, some with an exponent and some with more digits than double precision keeps";
-        Candidate::new(Kinds::FLOAT, "numeric", evidence)
+        Ok(Candidate::new(Kinds::FLOAT, "numeric", evidence))
     }
 
     fn date(&self) -> Result<Candidate, String> {
@@ -386,7 +390,9 @@ mod tests {
             (&["6.123233995736766e-17", "1.2345678901234567E+16"], "double precision"),
             (&["1.234567890123456789E+20", "1"], "numeric"),
             (&["0.30000000000000004", "1e-05"], "numeric"),
-            (&["90071992547409931", "1e5"], "numeric"),
+            (&["90071992547409931", "1e+5"], "numeric"),
+            (&["12E3", "0.5"], "double precision"),
+            (&["12E3", "1e-05"], "double precision"),
             (&["12345678901234.567", "-0.0"], "numeric"),
             (&["1.5", "-0.0"], "double precision"),
             (&["1234567890.123456789", "1e5"], "numeric"),
@@ -431,6 +437,8 @@ mod tests {
             &["-0", "1"],
             &["9223372036854775808"],
             &["12345678901234567890", "1.5"],
+            &["12E3", "45e1"],
+            &["12E3", "1234"],
             &["555 123 456", "555 987 654"],
             &["123.456.789"],
             &["(1)", "(2)"],
