@@ -85,6 +85,8 @@ class FilePlan(TypedDict):
     """How it is written, in one line, where this was found."""
     typed: list[bool]
     """For each field: its first values are numbers, days or the like."""
+    header: list[str]
+    """The names in its header, where that was found: a record that says them again is refused."""
     evidence: list[str]
     """What that was found from."""
     unsure: list[str]

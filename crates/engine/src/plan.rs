@@ -551,6 +551,7 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         other_table: head.found.as_ref().is_some_and(|found| found.finding.second_table.is_some()),
         found: head.found.as_ref().map(|found| found.finding.describe()),
         typed: head.found.as_ref().map(|found| found.finding.typed.clone()).unwrap_or_default(),
+        header: head.found_names(),
         evidence: head.found.as_ref().map(|found| found.finding.evidence.clone()).unwrap_or_default(),
         unsure: head.found.as_ref().map(Found::unsure).unwrap_or_default(),
         ranged: object.ranged() && untouched,

@@ -319,6 +319,10 @@ pub struct FilePlan {
     /// another table. Empty where options say how the file is written. Plans in older ledgers lack it.
     #[serde(default)]
     pub typed: Vec<bool>,
+    /// The names in its header, where how it is written was found: a record that says them again is refused. Plans in older
+    /// ledgers lack it.
+    #[serde(default)]
+    pub header: Vec<String>,
     /// What that was found from.
     pub evidence: Vec<String>,
     /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.

@@ -34,6 +34,7 @@ pub mod infer;
 pub mod encode;
 
 pub mod number;
+pub mod repeated_header;
 pub mod route;
 pub mod sift;
 

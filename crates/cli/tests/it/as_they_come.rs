@@ -1,7 +1,7 @@
 //! Files as other programs, and people with `cat`, make them: what could be read in two ways is refused, or is read as it was meant.
 
 use crate::auto::load;
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Server};
 use std::path::Path;
 
@@ -10,6 +10,37 @@ fn load_new(database: &Database, file: &Path, options: &[&str], code: i32) -> St
     database.sql("DROP TABLE IF EXISTS t");
     let command = load(database).args(["--table", "t", "--create", "--force"]).args(options.iter().copied());
     command.arg(file).run(PATIENCE).expect_code(code).stderr
+}
+
+#[test]
+fn a_header_that_comes_again_is_refused_or_kept_apart() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let rows = "SELECT string_agg(t::text, ' ' ORDER BY t) FROM t";
+    let cases = [
+        ("typed", "id,name\n1,a\n2,b\nid,name\n3,c\n", "record 3, byte 16: "),
+        ("text", "city,state\nBonn,NW\nKiel,SH\n\"city\",\"state\"\nTrier,RP\n", "record 3, byte 27: "),
+        // Read and written anew, for its blanks.
+        ("blanks", "id | name\n1 | a\n2 | b\nid | name\n3 | c\n", "record 3: "),
+    ];
+    for (name, text, place) in cases {
+        let file = files.put(&format!("{name}.csv"), text.as_bytes());
+        let told = load_new(&database, &file, &[], 1);
+        let place = format!("{place}the record says the names of the header again");
+        assert!(told.contains(&place), "{told}");
+        load_new(&database, &file, &["--on-error", "skip"], 3);
+        let expected = if name == "text" { "(Bonn,NW) (Kiel,SH) (Trier,RP)" } else { "(1,a) (2,b) (3,c)" };
+        assert_eq!(database.value(rows), expected, "{name}");
+        let check = howdah("check").args(["--to", &database.conninfo(), "--table", "t"]).arg(&file);
+        let told = check.run(PATIENCE).expect_code(3);
+        assert!(format!("{}{}", told.stdout, told.stderr).contains("names of the header again"), "{name}");
+    }
+    // As COPY would.
+    database.sql("DROP TABLE t; CREATE TABLE t (city text, state text)");
+    let file = files.path().join("text.csv");
+    let command = load(&database).args(["--table", "t", "--format", "csv", "--header", "--force"]);
+    command.arg(file).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "4");
 }
 
 #[test]

@@ -22,6 +22,7 @@ use howdah_transcode::cells::Cells;
 use howdah_transcode::encode::Rewriter;
 use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::number::Numbers;
+use howdah_transcode::repeated_header::RepeatedHeader;
 use howdah_transcode::route::Router;
 use howdah_transcode::split::Rules;
 use std::ops::Range;
@@ -44,6 +45,8 @@ pub(super) struct Emitter {
     escape_told: AtomicBool,
     /// Reads the fields of records that go untouched.
     cells: Option<Cells>,
+    /// Finds records that say the names of the header again.
+    header: Option<RepeatedHeader>,
     /// The byte that COPY is told for a quote of files that have none.
     forbidden: Option<u8>,
     /// All records are read and written anew before they get here.
@@ -79,6 +82,7 @@ impl Emitter {
             look,
             escape_told: AtomicBool::new(plan.file(file_no).foreign_escapes),
             cells,
+            header: repeated_header(table, &plan.file(file_no).header)?,
             forbidden: table.format.unquoted.then_some(table.format.quote),
             is_rewritten: table.care == Care::Rewritten,
             recode: table.recode.clone(),
@@ -105,7 +109,9 @@ impl Emitter {
         let records = &buffers.data.filled()[range.clone()];
         let oddity = oddity.map(|oddity| self.oddity(run, &origin, oddity));
         let forbidden = self.forbidden_refusals(run, &origin, records).into_iter().next();
+        let header = self.header_refusals(run, &origin, records).into_iter().next();
         let refusal = earlier(earlier(self.first_line_refusal(run, &origin, records), oddity), forbidden);
+        let refusal = earlier(refusal, header);
         self.send(feeder, origin, buffers, range, refusal)
     }
 
@@ -121,7 +127,9 @@ impl Emitter {
         if let Some(sieve) = &self.sieve {
             return self.emit_sifted(sieve, feeder, origin, buffers, (range, true));
         }
-        self.send(feeder, origin, buffers, range, None)
+        let records = &buffers.data.filled()[range.clone()];
+        let refusal = self.header_refusals(&feeder.run, &origin, records).into_iter().next();
+        self.send(feeder, origin, buffers, range, refusal)
     }
 
     /// Encodes and queues the records before the one that is refused.
@@ -251,6 +259,20 @@ impl Emitter {
         };
         let ranges = (0..).zip(self.rules.ranges(records));
         ranges.filter(|(_, range)| records[range.clone()].contains(&byte)).map(refusal).collect()
+    }
+
+    /// Records that say the names of the header again.
+    pub(super) fn header_refusals(&self, run: &Run, origin: &Origin, records: &[u8]) -> Vec<Refusal> {
+        let Some(header) = &self.header else { return Vec::new() };
+        let refusal = |(no, range): (u64, Range<usize>)| {
+            let error = Error::new(ErrorKind::Record, "the record says the names of the header again")
+                .with_hint(
+                    "files put together have their headers among the records: --on-error skip keeps such records apart, and with \
+                     --format they are loaded, as COPY does",
+                );
+            self.refusal(run, origin, no, range.start, error)
+        };
+        header.find(&self.rules, records).into_iter().map(refusal).collect()
     }
 
     /// Nothing is odd about any of these records.
@@ -426,10 +448,26 @@ impl Emitter {
         let place = Place {
             file: Some(run.plan.file(self.file_no).location.clone()),
             record: Some(origin.first_record + record),
-            byte: Some(origin.start_byte + offset as u64),
+            // What is rewritten stands elsewhere in the file.
+            byte: (!self.is_rewritten).then_some(origin.start_byte + offset as u64),
             ..Place::default()
         };
         Refusal { record, offset, error: error.at(place) }
+    }
+}
+
+/// What finds such a header among records as they are cut into chunks. Who says how files are written, in COPY's words, gets
+/// what COPY makes of them.
+fn repeated_header(table: &TablePlan, names: &[String]) -> Result<Option<RepeatedHeader>> {
+    match (table.care, &table.dialect) {
+        (Care::Watched, Some(dialect)) => RepeatedHeader::in_records(dialect, names),
+        (Care::Rewritten, _) if names.len() == table.fields.len() => {
+            // What is rewritten has the kept fields only.
+            let kept = names.iter().zip(&table.fields).filter(|(_, field)| field.is_some());
+            let kept: Vec<String> = kept.map(|(name, _)| name.clone()).collect();
+            Ok(RepeatedHeader::in_copy_text(&kept))
+        }
+        _ => Ok(None),
     }
 }
 

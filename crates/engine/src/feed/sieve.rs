@@ -119,6 +119,8 @@ impl Emitter {
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));
         let forbidden = self.forbidden_refusals(run, origin, records).into_iter();
         odd.extend(forbidden.map(|bad| self.aside(records, bad)));
+        let headers = self.header_refusals(run, origin, records).into_iter();
+        odd.extend(headers.map(|bad| self.aside(records, bad)));
         let (mut start, mut row) = (0, 0);
         let look = |start: usize| {
             let rest = records.get(start..)?;

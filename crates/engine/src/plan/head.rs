@@ -73,6 +73,12 @@ impl Head {
         &self.opened.object
     }
 
+    /// The names in a header that was found. The ledger's jsonb takes no NUL, and no column has such a name.
+    pub(super) fn found_names(&self) -> Vec<String> {
+        let names = self.found.as_ref().and(self.names.clone()).unwrap_or_default();
+        if names.iter().any(|name| name.contains('\0')) { Vec::new() } else { names }
+    }
+
     pub(super) fn into_opened(self) -> Opened {
         self.opened
     }

@@ -9,6 +9,7 @@ use howdah_transcode::dialect::{Finding, TableEnd};
 use howdah_transcode::encode::{self, Malformed};
 use howdah_transcode::infer::{self, Among, ColumnState};
 use howdah_transcode::mend::{self, Counts, Field, Shape};
+use howdah_transcode::repeated_header::RepeatedHeader;
 use std::io::{self, Cursor, Read};
 use std::sync::Arc;
 
@@ -47,6 +48,8 @@ pub(super) struct Columns {
     empty_is_null: bool,
     /// No field is quoted, and backslashes may be those of COPY's text format.
     may_be_text: bool,
+    /// Records that say the names of the header again, which hold no values.
+    header: Option<RepeatedHeader>,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -154,6 +157,7 @@ impl Columns {
             characters_max,
             quoted_empty,
             empty_is_null,
+            header: RepeatedHeader::in_copy_text(&finding.names),
             may_be_text: finding.may_escape_with.contains(&None),
             ..Columns::default()
         }
@@ -171,6 +175,8 @@ impl Columns {
     /// quotes, too: what is no whole record says nothing.
     fn take_window(&mut self, finding: &Finding, window: &[u8], at_end: bool) {
         let Ok(cells) = Cells::new(&finding.dialect) else { return };
+        let header = RepeatedHeader::in_records(&finding.dialect, &finding.names).ok().flatten();
+        let is_header = |record: &[u8]| header.as_ref().is_some_and(|header| header.is_repeated(record));
         let mut text = Vec::new();
         // What cannot be decoded ends the window.
         let _ = utf8(finding, window).read_to_end(&mut text);
@@ -182,7 +188,8 @@ impl Columns {
                     if record.len() == finding.width && can_be_stored(&left[..length]) =>
                 {
                     let is_value = |no: &usize| !record.is_null(*no) && !values::is_null_word(&record, *no);
-                    for no in (0..record.len()).filter(is_value) {
+                    let fields = if is_header(&left[..length]) { 0 } else { record.len() };
+                    for no in (0..fields).filter(is_value) {
                         self.observe(no, record.value(no));
                     }
                     length
@@ -196,6 +203,20 @@ impl Columns {
             };
             left = &left[passed..];
         }
+    }
+
+    /// Shows the values of these lines of COPY text to the columns.
+    fn take_lines(&mut self, lines: &[u8]) {
+        let header = self.header.take();
+        let is_header = |line: &&[u8]| header.as_ref().is_some_and(|header| header.is_repeated(line));
+        if header.as_ref().is_some_and(|header| header.may_be_among(lines)) {
+            for line in lines.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_header(line)) {
+                values::of_copy_text(line, |no, value| self.observe(no, value));
+            }
+        } else {
+            values::of_copy_text(lines, |no, value| self.observe(no, value));
+        }
+        self.header = header;
     }
 
     /// Shows the values of these bytes to the columns, as far as they can be read. What cannot be read here, the
@@ -214,7 +235,7 @@ impl Columns {
                 self.preview = values::preview(&held[..end], PREVIEW_RECORDS);
                 self.sample = whole_lines(&held[..end.min(SAMPLE_BYTES)], false).to_vec();
             }
-            values::of_copy_text(&held[..end], |no, value| self.observe(no, value));
+            self.take_lines(&held[..end]);
             if failed || held.len() == before {
                 return !failed;
             }

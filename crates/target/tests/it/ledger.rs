@@ -111,6 +111,7 @@ on_every_version!(a_plan_of_many_files_of_many_fields_is_kept_in_little_room, se
         location: format!("part-{no}.csv"),
         found: Some("csv, delimiter ',', 400 fields".to_owned()),
         typed: (0..400).map(|field| field % 3 > 0).collect(),
+        header: Vec::new(),
         evidence: vec!["all bytes are ASCII".to_owned(), format!("{0} of {0} records have 400 fields", no % 9)],
         unsure: if no == 7 { vec!["the first record may be data".to_owned()] } else { Vec::new() },
         ..plan.files[0].clone()

@@ -83,6 +83,7 @@ fn file() -> FilePlan {
         other_table: false,
         found: None,
         typed: Vec::new(),
+        header: Vec::new(),
         evidence: Vec::new(),
         unsure: Vec::new(),
         ranged: true,

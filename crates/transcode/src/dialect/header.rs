@@ -328,9 +328,12 @@ fn against_body(
     window: &Window,
 ) -> f64 {
     let mut bodies: Vec<Vec<String>> = vec![Vec::new(); names.len()];
+    // Usual names that all come again together are a header again, as in files that were put together.
+    let usual = names.iter().filter(|name| has_word(name) || is_identifier(name)).count() * 2 >= names.len();
+    let is_again = |values: &Vec<String>| names.len() > 1 && usual && values == names;
     for below in (no + 1..lines.len()).take(COMPARED_LINES) {
         let values = lines.values(below, reader, window);
-        if values.len() == names.len() {
+        if values.len() == names.len() && !is_again(&values) {
             for (body, value) in bodies.iter_mut().zip(values) {
                 body.push(value);
             }
