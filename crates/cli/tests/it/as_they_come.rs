@@ -58,3 +58,43 @@ fn digits_around_an_e_are_a_name_unless_a_point_or_a_sign_says_otherwise() {
     command.run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT sum(code) + sum(x) FROM t"), "13550");
 }
+
+#[test]
+fn tables_drawn_in_characters_are_read_or_refused() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let rows = "SELECT string_agg(t::text, ' ' ORDER BY id) FROM t";
+    let edge = "+----+-------+-------+\n";
+    let body = "|  1 | ann   |  2.50 |\n|  2 | bob   |  3.75 |\n|  3 | cy    | 10.00 |\n";
+    let mysql = format!("{edge}| id | name  | price |\n{edge}{body}{edge}3 rows in set (0.00 sec)\n\n");
+    let markdown = format!("| id | name  | price |\n|----|:------|------:|\n{body}");
+    for (name, text) in [("mysql.txt", mysql), ("markdown.md", markdown)] {
+        let file = files.put(name, text.as_bytes());
+        load_new(&database, &file, &[], 0);
+        assert_eq!(database.value(rows), "(1,ann,2.50) (2,bob,3.75) (3,cy,10.00)", "{name}");
+    }
+    let grid = "+----+------+\n| id | name |\n+====+======+\n| 1  | ann  |\n+----+------+\n| 2  | bob  |\n+----+------+\n";
+    let file = files.put("grid.rst", grid.as_bytes());
+    let told = load_new(&database, &file, &[], 1);
+    assert!(told.contains("a table drawn in characters"), "{told}");
+}
+
+#[test]
+fn names_are_found_in_comments_and_not_moved_by_decimal_commas() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let log = "#Version: 1.0\n#Fields: day cs-method sc-status\n2024-03-01 GET 200\n2024-03-02 GET 304\n2024-03-03 POST 404\n";
+    let file = files.put("iis.log", log.as_bytes());
+    load_new(&database, &file, &[], 0);
+    assert_eq!(database.value("SELECT sum(sc_status) FROM t WHERE day < '2024-03-03'"), "504");
+    let swapped = format!("{log}#Fields: day sc-status cs-method\n2024-03-04 200 GET\n");
+    let file = files.put("swapped.log", swapped.as_bytes());
+    let told = load_new(&database, &file, &[], 1);
+    assert!(told.contains("comments declare the names of the fields"), "{told}");
+    let file = files.put("decimals.csv", b"id,val,name\n1,2,5,foo\n2,3,5,bar\n3,4,75,baz\n");
+    let told = load_new(&database, &file, &[], 1);
+    assert!(told.contains("that of fractions, too"), "{told}");
+    let columns = ["--columns", "id,whole,tenths,name"];
+    load_new(&database, &file, &columns, 0);
+    assert_eq!(database.value("SELECT sum(tenths) FROM t"), "85");
+}

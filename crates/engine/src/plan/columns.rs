@@ -60,10 +60,7 @@ impl Columns {
             return Columns::choose(job, table, &Named { names, ..Named::default() }, job.format.header);
         };
         if found.finding.lacks_names && job.columns.is_none() {
-            let message = "the header has fewer names than records have fields, and which fields have none is not known";
-            return Err(columns_error(message.to_owned()).with_hint(
-                "name the columns that the fields fill with --columns, in the order of the file",
-            ));
+            return Err(lacks_names(found.finding.cuts_decimals));
         }
         let header = if names.is_some() { Header::Names } else { Header::None };
         let named =
@@ -80,6 +77,15 @@ impl Columns {
             notes,
             unsure: Vec::new(),
             problems: Vec::new(),
+        }
+    }
+
+    /// Leaves out fields that are none.
+    pub(super) fn leave_out(&mut self, is_none: impl Fn(usize) -> bool) {
+        for (no, field) in self.fields.iter_mut().enumerate() {
+            if is_none(no) {
+                *field = None;
+            }
         }
     }
 
@@ -174,6 +180,22 @@ impl Columns {
                 by_position(&columns, table, names, header)
             }
         }
+    }
+}
+
+/// The error of a header that does not name each field.
+pub(super) fn lacks_names(cuts_decimals: bool) -> Error {
+    let message =
+        "the header has fewer names than records have fields, and which fields have none is not known";
+    let hint = "name the columns that the fields fill with --columns, in the order of the file";
+    match cuts_decimals {
+        false => columns_error(message.to_owned()).with_hint(hint),
+        true => columns_error(format!(
+            "{message}: the comma may be the delimiter and that of fractions, too"
+        ))
+        .with_hint(format!(
+            "have the file written with quotes around such numbers or with another delimiter; if the fields are right, {hint}"
+        )),
     }
 }
 

@@ -1,7 +1,9 @@
 //! The table that is made for files that have none: its columns from the headers, their types from the values.
 
 use super::columns::{self, Columns};
+use super::finding::Found;
 use super::head::Head;
+use super::nameless;
 use super::whole::{Extent, Wholes};
 use crate::Context;
 use crate::widen::{Open, is_exact_number, is_fixed, is_inferred, same_type};
@@ -42,6 +44,9 @@ pub(super) async fn shape(
     for head in heads.iter_mut() {
         let Some(found) = &head.found else { continue };
         for (no, name) in names(job, &found.finding)?.into_iter().enumerate() {
+            if is_edge(job, found, no) {
+                continue;
+            }
             let column = seen.entry(name.clone()).or_default();
             if let Some(state) = found.columns.states.get(no) {
                 column.state.join(state);
@@ -92,7 +97,8 @@ fn take_empty(job: &Job, columns: &[NewColumn], heads: &mut [Head]) -> Result<()
 
 /// For each field of a file the column of the new table that it fills. A file without a record has none, and may
 /// be said to fill all.
-pub(super) fn columns(job: &Job, create: &NewTable, finding: &Finding) -> Result<Columns> {
+pub(super) fn columns(job: &Job, create: &NewTable, found: &Found) -> Result<Columns> {
+    let finding = &found.finding;
     if finding.width == 0 {
         let all = create.columns.iter().map(|column| column.name.clone()).collect();
         return Ok(Columns::of_new(all, Vec::new()));
@@ -102,7 +108,20 @@ pub(super) fn columns(job: &Job, create: &NewTable, finding: &Finding) -> Result
     for (was, is) in finding.names.iter().zip(&fields).filter(|(was, is)| was != is) {
         notes.push(format!("field {was:?} is column {is}"));
     }
-    Ok(Columns::of_new(fields, notes))
+    let mut columns = Columns::of_new(fields, notes);
+    columns.leave_out(|no| is_edge(job, found, no));
+    Ok(columns)
+}
+
+/// Field `no` is what stands outside the edges of a table drawn in characters (`| 1 | a |`): nothing.
+fn is_edge(job: &Job, found: &Found, no: usize) -> bool {
+    let (finding, hollow) = (&found.finding, nameless::hollow(found));
+    let last = finding.width.saturating_sub(1);
+    job.columns.is_none()
+        && finding.dialect.delimiter == "|"
+        && last > 1
+        && [0, last].iter().all(|edge| hollow.contains(edge))
+        && [0, last].contains(&no)
 }
 
 /// The columns whose types were chosen from a sample, with what the samples of all files hold.
@@ -189,6 +208,9 @@ fn names(job: &Job, finding: &Finding) -> Result<Vec<String>> {
             ErrorKind::Columns,
             format!("--columns names {given} columns, and the file's records have {width} fields"),
         ));
+    }
+    if finding.cuts_decimals {
+        return Err(columns::lacks_names(true));
     }
     let mut names = finding.names.clone();
     names.resize(finding.width, String::new());

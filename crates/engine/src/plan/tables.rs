@@ -192,7 +192,7 @@ async fn with_maker(context: &Context, session: &Session, job: &Job, shape: &Sha
 /// The columns that the fields of a file fill.
 fn columns(job: &Job, shape: &Shape, head: &Head) -> Result<Columns> {
     let chosen = match (&shape.create, &head.found) {
-        (Some(create), Some(found)) => new_table::columns(job, create, &found.finding),
+        (Some(create), Some(found)) => new_table::columns(job, create, found),
         _ => Columns::of(job, &shape.table, head),
     };
     chosen.map_err(|error| error.in_file(head.object().location()))

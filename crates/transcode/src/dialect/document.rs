@@ -3,6 +3,7 @@
 //! Cut at their commas they would be loaded in part, so they are refused with a word on what to do instead. What may
 //! be a table of such values is none of them: one that has a header, or records with more than the value.
 
+use super::{Finding, Given};
 use howdah_model::{Error, ErrorKind, Result};
 
 /// So many lines, or values of JSON, are looked at.
@@ -54,6 +55,47 @@ const STATEMENTS: [&str; 15] = [
 const BEFORE_STATEMENTS: [&str; 8] =
     ["--", "/*", "*", "SET ", "SELECT PG_CATALOG.", "\\RESTRICT ", "\\CONNECT ", "USE "];
 
+const DRAWING: Refusal = (
+    "a table drawn in characters",
+    "have the table written as csv (psql --csv, mysql --batch); to load its lines as they are, give --format csv",
+);
+
+/// How files begin that other programs have compressed: gzip, zstd, xz.
+const PACKED: [&[u8]; 3] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0"];
+
+/// # Errors
+/// `Unsupported` if what was decompressed is compressed still.
+pub(super) fn refuse_packed(plain: &[u8]) -> Result<()> {
+    if !PACKED.iter().any(|begin| plain.starts_with(begin)) {
+        return Ok(());
+    }
+    let message = "what the file holds is compressed once more, which is not undone";
+    Err(Error::new(ErrorKind::Unsupported, message)
+        .with_hint("decompress it once first, or pipe it: gzip -dc FILE | howdah load -"))
+}
+
+impl Finding {
+    /// # Errors
+    /// `Unsupported` if a file whose delimiter was found to be no bar begins with the upper edge of a drawn table.
+    pub(super) fn refuse_drawing(&self, text: &[u8], given: &Given) -> Result<()> {
+        let is_told = given.delimiter.is_some() || given.dialect.is_some();
+        let is_understood = self.width > 1 && self.dialect.delimiter == "|";
+        let mut lines = text.trim_ascii_start().split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let edge = lines.next().unwrap_or_default();
+        let is_edge = edge.starts_with(b"+-") && edge.iter().all(|byte| matches!(byte, b'+' | b'-'));
+        let is_below = |line: &[u8]| line.len() > 1 && line.starts_with(b"|") && line.ends_with(b"|");
+        if is_told || is_understood || !is_edge || !lines.next().is_some_and(is_below) {
+            return Ok(());
+        }
+        Err(refused(DRAWING))
+    }
+}
+
+fn refused((what, hint): Refusal) -> Error {
+    let message = format!("the file looks like {what}, which is not loaded");
+    Error::new(ErrorKind::Unsupported, message).with_hint(hint)
+}
+
 /// # Errors
 /// `Unsupported` if a file that begins with `text`, or with `at_end` is that, is no table.
 pub(super) fn refuse(text: &[u8], at_end: bool) -> Result<()> {
@@ -63,10 +105,7 @@ pub(super) fn refuse(text: &[u8], at_end: bool) -> Result<()> {
         Some(b'<') => markup(text),
         _ => is_script(text).then_some(SQL),
     };
-    refusal.map_or(Ok(()), |(what, hint)| {
-        let message = format!("the file looks like {what}, which is not loaded");
-        Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint))
-    })
+    refusal.map_or(Ok(()), |refusal| Err(refused(refusal)))
 }
 
 /// Every value up to [`VALUES_MAX`] is JSON, and each begins a line.

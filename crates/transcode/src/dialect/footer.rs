@@ -142,6 +142,12 @@ pub(super) fn find(
         if lines.lines[no].broken {
             break;
         }
+        // The lower edge of a table drawn in characters, and what its program says below it.
+        let is_edge = |no: usize| lines.lines[no].ruled && width > 1 && lines.lines[no].width == 1;
+        if is_edge(no) || no > lowest && is_edge(no - 1) && footer.counts_records(&lines.lines[no]) {
+            end = no;
+            continue;
+        }
         // Everything below a blank line, if none of it is data.
         let block = (lowest..no).rev().find(|above| lines.lines[*above].is_blank());
         let is_note = |no: usize| !lines.lines[no].broken && footer.is_no_record(no);
@@ -183,14 +189,16 @@ impl Footer<'_, '_> {
     /// `3 rows selected.`, which blanks may cut as they cut records.
     fn counts_records(&self, line: &Line) -> bool {
         let written = self.window.text.get(line.start..line.start + line.length).unwrap_or_default();
-        let mut words = written.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let written = written.trim_ascii();
+        let bare = written.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")).unwrap_or(written);
+        let mut words = bare.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let is_count = words.next().is_some_and(|word| word.iter().all(u8::is_ascii_digit));
         let what = words.next().unwrap_or_default();
         is_count
-            && [&b"row"[..], b"rows", b"record", b"records"]
+            && [&b"row"[..], b"rows", b"row(s)", b"record", b"records", b"record(s)"]
                 .iter()
                 .any(|name| what.eq_ignore_ascii_case(name))
-            && words.count() <= 3
+            && words.count() <= 4
     }
 
     /// None of these few lines behind a blank one has more than a few values of the columns' types, as each record has: balances.

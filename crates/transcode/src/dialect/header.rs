@@ -3,6 +3,8 @@
 //! answer may be unsure.
 
 use super::cell_types::{Class, Kind, is_marked, kind};
+use super::cut_decimals;
+use super::declared_names;
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement};
 use super::windows::Window;
@@ -28,7 +30,7 @@ impl Verdict {
 pub(super) const HEADER_LINES_MAX: usize = 6;
 
 /// Lines below a header that its words are compared with.
-const COMPARED_LINES: usize = 200;
+pub(super) const COMPARED_LINES: usize = 200;
 
 /// What speaks at least against names of which one comes again as a value: more than all else for them.
 const RECURS: f64 = -6.0;
@@ -391,6 +393,8 @@ pub(super) enum Nameless {
     First,
     /// Nobody knows which.
     Unknown,
+    /// Nor whether there is one: the delimiter may be the comma of fractions, too.
+    OrCutDecimals,
 }
 
 /// The names of the columns from their header lines, `width` of them at least. `end` is behind the last record.
@@ -401,6 +405,11 @@ pub(super) fn names(
     reader: &mut Reader,
     window: &Window,
 ) -> (Vec<String>, Nameless) {
+    let first = lines.lines.get(header.start).filter(|_| !header.is_empty());
+    let written = first.and_then(|line| window.text.get(line.start..line.start + line.length));
+    if let Some(declared) = written.and_then(declared_names::of_line).filter(|names| names.len() == width) {
+        return (declared, Nameless::Nothing);
+    }
     let header = without_documents(lines, header, reader, window);
     let mut names: Vec<String> = vec![String::new(); if header.is_empty() { 0 } else { width }];
     let (mut nameless, is_one) = (Nameless::Nothing, header.len() == 1);
@@ -416,10 +425,19 @@ pub(super) fn names(
         while let Some(empty) = values.iter().rposition(String::is_empty).filter(|_| values.len() > width) {
             values.remove(empty);
         }
-        if values.len() + 1 == width && numbers_rows(lines, (no..end, width), reader, window) {
+        let below = no + 1..end;
+        let cuts_decimals =
+            is_one && values.len() < width && cut_decimals::may_be(lines, (below, width), reader, window);
+        if values.len() + 1 == width
+            && !cuts_decimals
+            && numbers_rows(lines, (no..end, width), reader, window)
+        {
             values.insert(0, String::new());
         } else if is_one && values.len() < width {
             nameless = nameless_field(lines, (no + 1..end, width - values.len()), width, reader, window);
+            if cuts_decimals && nameless != Nameless::Nothing {
+                nameless = Nameless::OrCutDecimals;
+            }
             if nameless == Nameless::First {
                 values.insert(0, String::new());
             }

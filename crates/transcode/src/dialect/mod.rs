@@ -13,6 +13,8 @@
 mod blocks;
 mod candidates;
 mod cell_types;
+mod cut_decimals;
+mod declared_names;
 mod describe;
 mod document;
 mod encoding;
@@ -147,6 +149,8 @@ pub struct Finding {
     pub names: Vec<String>,
     /// The header has fewer names than records have fields, and nobody knows which fields have none.
     pub lacks_names: bool,
+    /// So it may be because the delimiter cuts numbers at their decimal comma.
+    pub cuts_decimals: bool,
     /// A field in quotes does not end in the head of the sample, and tells little so: a longer head, up to
     /// [`LONG_HEAD_BYTES`], may tell more.
     pub has_open_field: bool,
@@ -217,6 +221,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
     let mut windows = Windows::new(sample, &encoding.encoding);
     if given.delimiter.is_none() && given.dialect.is_none() {
+        document::refuse_packed(sample.head)?;
         document::refuse(&windows.head.text, windows.head.at_end)?;
     }
     let mut finding = Finding {
@@ -230,6 +235,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         header_rows: 0,
         names: Vec::new(),
         lacks_names: false,
+        cuts_decimals: false,
         has_open_field: false,
         head_end_byte: None,
         width: 0,
@@ -260,6 +266,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         windows.cut_end_marker();
     }
     finding.find_table(&windows, given, width)?;
+    finding.refuse_drawing(&windows.head.text, given)?;
     let may_be_data = finding.is_header_unsure() || finding.has_nameless_header();
     let is_data = |columns: &Vec<String>| may_be_data && !finding.names_one_of(columns);
     match given.header {
@@ -319,7 +326,7 @@ impl Finding {
         }
         let mut given = given.clone();
         if given.delimiter.is_none() {
-            given.delimiter = declared_delimiter(&windows.head.text);
+            given.delimiter = declared_names::delimiter(&windows.head.text);
         }
         let long = self.find_long_fields(windows, &given, eol);
         let is_proven = !long.is_empty();
@@ -430,6 +437,7 @@ impl Finding {
         (self.names, nameless) =
             header::names(&cut.head, (header, end), regions.width, &mut reader, &windows.head);
         self.tell_nameless(nameless);
+        declared_names::refuse_change(&cut, windows, regions.start)?;
         self.width = regions.width.max(self.names.len());
         // Of the head alone: what is further on may be another table's.
         let mut profile = table::Profile::new(regions.width);
@@ -445,13 +453,14 @@ impl Finding {
     }
 
     fn tell_nameless(&mut self, nameless: Nameless) {
-        self.lacks_names = nameless == Nameless::Unknown;
+        self.cuts_decimals = nameless == Nameless::OrCutDecimals;
+        self.lacks_names = self.cuts_decimals || nameless == Nameless::Unknown;
         let what = match nameless {
             Nameless::Nothing => return,
             Nameless::First => {
                 "the header has one name less than records have fields: the first field is taken to have none"
             }
-            Nameless::Unknown => {
+            Nameless::Unknown | Nameless::OrCutDecimals => {
                 "the header has fewer names than records have fields: the last ones are taken to have none"
             }
         };
@@ -470,7 +479,8 @@ impl Finding {
             self.dialect.nulls.clone_from(nulls);
             return;
         }
-        let data = regions.start + regions.header_lines;
+        let below = regions.start + regions.header_lines;
+        let data = below + regions.lines_drawn_below_header(&cut.head);
         let profile = cut.profile(regions.width, data, regions.end);
         let mut spellings = Spellings::default();
         let range = |no: usize, lines: &table::Lines| match no {
@@ -586,14 +596,6 @@ fn second_table(byte: u64) -> String {
 
 fn lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{} lines", show_count(count as u64)) }
-}
-
-/// The first line that spreadsheets write and read: `sep=;`.
-fn declared_delimiter(head: &[u8]) -> Option<String> {
-    let line = std::str::from_utf8(head.split(|byte| matches!(byte, b'\n' | b'\r')).next()?).ok()?;
-    let declared = line.strip_prefix("sep=").or_else(|| line.strip_prefix("SEP="))?;
-    let delimiter = declared.chars().next().filter(|delimiter| !matches!(delimiter, '"' | '\''))?;
-    declared[delimiter.len_utf8()..].trim_ascii().is_empty().then(|| delimiter.to_string())
 }
 
 #[cfg(test)]

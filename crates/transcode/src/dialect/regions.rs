@@ -5,6 +5,7 @@
 //! agree with one another and not with the table, or the end of the file close by.
 
 use super::cell_types::{Class, Kind};
+use super::declared_names;
 use super::footer;
 use super::header::{self, HEADER_LINES_MAX, Place};
 use super::preamble;
@@ -105,12 +106,19 @@ pub(super) fn find(
         footer_lines: 0,
         record_like: 0,
     };
-    regions.find_header(cut, windows, reader, given_header);
-    regions.find_other_header(cut, windows, reader, given_header);
+    let declared = declared_names::line_above(&cut.head, start, width, &windows.head);
+    match declared.filter(|_| given_header != Some(false)) {
+        // What stands between it and the first record are comments, too.
+        Some(line) => (regions.start, regions.header_lines) = (line, start - line),
+        None => {
+            regions.find_header(cut, windows, reader, given_header);
+            regions.find_other_header(cut, windows, reader, given_header);
+        }
+    }
     let data = regions.start + regions.header_lines;
     regions.second = second_table(&cut.head, width, data, reader, &windows.head);
     regions.end = regions.second;
-    if regions.second.is_some() && regions.start == start {
+    if regions.second.is_some() && declared.is_none() && regions.start == start {
         // The lines of the second table have spoken about the header of the first one.
         regions.find_header(cut, windows, reader, given_header);
         regions.find_other_header(cut, windows, reader, given_header);
@@ -138,7 +146,7 @@ pub(super) fn find(
         regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
     // `sep=;` has a delimiter, and says which one.
-    let declared = usize::from(super::declared_delimiter(&windows.head.text).is_some());
+    let declared = usize::from(declared_names::delimiter(&windows.head.text).is_some());
     regions.record_like += record_like(&cut.head, declared.min(regions.start)..regions.start, width);
     regions
 }
@@ -157,6 +165,12 @@ fn record_like(lines: &Lines, range: Range<usize>, width: usize) -> usize {
 }
 
 impl Regions {
+    /// How many lines right below the header are drawn, and hold no values.
+    pub(super) fn lines_drawn_below_header(&self, head: &Lines) -> usize {
+        let below = head.lines.iter().skip(self.start + self.header_lines);
+        if self.header_lines == 0 { 0 } else { below.take_while(|line| line.ruled).count() }
+    }
+
     fn find_header(&mut self, cut: &Cut, windows: &Windows, reader: &mut Reader, given: Option<bool>) {
         (self.header_lines, self.header_weight) = (0, None);
         if given == Some(false) || self.start >= cut.head.len() {

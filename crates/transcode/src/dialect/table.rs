@@ -105,7 +105,7 @@ impl Lines {
                 remark: is_remark(bytes, kinds.len()),
                 broken: row.broken,
                 flawed: row.broken || row.flaw.is_some(),
-                ruled: is_ruled(bytes),
+                ruled: is_ruled(bytes) || are_ruled(reader.record.values()),
                 total: footer::total_name(kinds, &reader.record),
                 first_kind,
             });
@@ -176,6 +176,18 @@ impl Lines {
 fn is_ruled(line: &[u8]) -> bool {
     let drawn = |byte: &u8| matches!(byte, b'-' | b'=' | b'+' | b'|' | b':' | b' ' | b'\n' | b'\r');
     line.iter().filter(|byte| matches!(byte, b'-' | b'=')).count() > 3 && line.iter().all(drawn)
+}
+
+/// Names that are underlined, each in its field: `--,----,---`.
+fn are_ruled<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
+    let (mut fields, mut longest) = (0, 0);
+    for value in values.map(<[u8]>::trim_ascii) {
+        if value.is_empty() || value.iter().any(|byte| *byte != b'-') {
+            return false;
+        }
+        (fields, longest) = (fields + 1, longest.max(value.len()));
+    }
+    fields > 1 && longest > 3
 }
 
 /// The sign of comments that a line begins with.

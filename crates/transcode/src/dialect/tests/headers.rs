@@ -111,3 +111,43 @@ fn blanks_of_one_column_alone_are_part_of_its_values() {
         assert!(found.dialect.trim, "{rows}: {}", found.describe());
     }
 }
+
+#[test]
+fn comments_may_declare_the_names() {
+    let log = |fields: &str, more: &str| {
+        format!(
+            "#Version: 1.0\n#Fields: {fields}\n2024-03-01 GET 200\n2024-03-02 GET 304\n2024-03-03 POST 404\n{more}"
+        )
+    };
+    let found = text(&log("date cs-method sc-status", ""));
+    assert_eq!((found.header_rows, found.names.join("|").as_str()), (1, "date|cs-method|sc-status"));
+    assert_eq!(found.plain.start_byte, 48);
+    let found = text(&log("date method", ""));
+    assert_eq!((found.header_rows, found.names.len()), (0, 0));
+    let found = text(&log("date m s", "#Fields: date m s\n2024-03-04 GET 200\n"));
+    assert_eq!((found.header_rows, found.dialect.comment.as_deref()), (1, Some("#")));
+    let zeek = "#path\tx\n#fields\tts\tid\n#types\ttime\tstring\n1.5\ta\n2.5\tb\n3.5\tc\n";
+    let found = text(zeek);
+    assert_eq!((found.header_rows, found.names.join("|").as_str()), (2, "ts|id"));
+}
+
+#[test]
+fn a_delimiter_that_may_be_a_decimal_comma_moves_no_name() {
+    let cuts = |file: &str| text(file).cuts_decimals;
+    assert!(cuts("id,val,name\n1,2,5,foo\n2,3,5,bar\n3,4,75,baz\n"));
+    assert!(cuts("id,val,name\na,2,5,foo\nb,3,5,bar\nc,4,75,baz\n"));
+    assert!(!cuts("mpg,cyl,hp\n1,21.5,6,110\n2,22.8,4,93\n3,21.4,6,110\n"));
+    assert!(!cuts("mpg,cyl,hp\n\"1\",21,6,110\n\"2\",22,4,93\n\"3\",21,6,110\n"));
+    assert!(!cuts("mpg;cyl;hp\n1;21;6;110\n2;22;4;93\n3;21;6;110\n"));
+}
+
+#[test]
+fn underlined_names_and_edges_are_no_records() {
+    let drawn = "+----+-------+-----+\n| id | name  | n   |\n+----+-------+-----+\n|  1 | ann   | 2.5 |\n|  2 | bob   | 3.5 |\n|  3 | cy    | 4.5 |\n";
+    for end in ["", "3 rows in set (0.00 sec)\n\n", "(3 rows)\n"] {
+        let found = text(&format!("{drawn}+----+-------+-----+\n{end}"));
+        assert_eq!((found.width, found.header_rows, found.plain.end_byte), (5, 1, Some(126)), "{end}");
+    }
+    let underlined = text("id,name,val\n--,----,---\n1,ann,2.5\n2,bob,NULL\n3,cy,4\n");
+    assert_eq!((underlined.plain.start_byte, underlined.dialect.nulls.join("|").as_str()), (24, "NULL"));
+}
