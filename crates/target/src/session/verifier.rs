@@ -14,13 +14,14 @@ use rustls::pki_types::{
     CertificateDer, CertificateRevocationListDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
 };
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 use x509_cert::Certificate;
 use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
+use x509_cert::name::Name;
 
 /// The OID of commonName (RFC 5280, appendix A).
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
@@ -42,6 +43,8 @@ struct Trusted {
     own: Vec<CertificateDer<'static>>,
     /// What stands beside the roots in their file: certificates that these have signed, and that are checked as those that a server sends.
     intermediates: Vec<CertificateDer<'static>>,
+    /// The roots, and which of the others are valid below them by their dates and issuers alone.
+    named: RootCertStore,
     /// Why the roots do not sign what they may seem to.
     lack: Option<&'static str>,
 }
@@ -64,14 +67,17 @@ impl Trusted {
         let valid: Vec<_> = own.iter().filter(|root| !is_out_of_date(root)).cloned().collect();
         let lack = match (valid.len() < own.len(), own.is_empty()) {
             (true, _) => Some(
-                "a root certificate has expired or is not valid yet, and no other one has signed the server's",
+                "no valid root certificate has signed the server's; one that is given has expired or is not valid yet",
             ),
             (_, true) => Some("none of the root certificates is self-signed, as a root is"),
             _ => None,
         };
         let mut anchors = RootCertStore::empty();
         // One that does not parse cannot sign anything; the others still count.
-        anchors.add_parsable_certificates(valid);
+        anchors.add_parsable_certificates(valid.iter().cloned());
+        let mut named = anchors.clone();
+        let dated = intermediates.iter().filter(|certificate| check_dates(certificate, now).is_ok());
+        named.add_parsable_certificates(below(&valid, dated));
         let anchors = Arc::new(anchors);
         let builder = || WebPkiServerVerifier::builder_with_provider(anchors.clone(), provider.clone());
         let has_lists = !lists.is_empty();
@@ -79,7 +85,7 @@ impl Trusted {
             .then(|| builder().with_crls(lists).enforce_revocation_expiration().build())
             .transpose()?;
         let own = if has_lists { Vec::new() } else { own };
-        Ok(Trusted { anchors, with_lists, own, intermediates, lack })
+        Ok(Trusted { anchors, with_lists, own, intermediates, named, lack })
     }
 
     fn explain(&self, certificate: &CertificateDer<'_>, error: Error) -> Error {
@@ -87,9 +93,55 @@ impl Trusted {
             (Error::InvalidCertificate(CertificateError::UnknownIssuer), Some(lack)) => {
                 Error::General(lack.to_owned())
             }
+            (Error::InvalidCertificate(error), _) if is_of_unknown_algorithm(error) => {
+                Error::General(UNKNOWN_ALGORITHM.to_owned())
+            }
             _ => explain_version(certificate, error),
         }
     }
+}
+
+/// The library knows fewer of them than OpenSSL.
+const UNKNOWN_ALGORITHM: &str = "howdah cannot check a signature of the chain, as by keys of the curve P-521; that of an intermediate certificate it need \
+     not, where that stands beside the root in the file of sslrootcert";
+
+fn is_of_unknown_algorithm(error: &CertificateError) -> bool {
+    use CertificateError::{
+        UnsupportedSignatureAlgorithmContext, UnsupportedSignatureAlgorithmForPublicKeyContext,
+    };
+    matches!(
+        error,
+        UnsupportedSignatureAlgorithmContext { .. } | UnsupportedSignatureAlgorithmForPublicKeyContext { .. }
+    )
+}
+
+/// Not that the chain is bad, but that the library cannot tell: it knows fewer algorithms than OpenSSL, and nothing of policies.
+fn is_unknown(error: &Error) -> bool {
+    match error {
+        Error::InvalidCertificate(CertificateError::Other(OtherError(other))) => {
+            matches!(other.downcast_ref(), Some(webpki::Error::UnsupportedCriticalExtension))
+        }
+        Error::InvalidCertificate(error) => is_of_unknown_algorithm(error),
+        _ => false,
+    }
+}
+
+/// Those whose issuers are named as these roots, or as one of them.
+fn below<'a>(
+    roots: &[CertificateDer<'static>],
+    certificates: impl Iterator<Item = &'a CertificateDer<'static>>,
+) -> Vec<CertificateDer<'static>> {
+    let of = |certificate: &CertificateDer<'_>| parse(certificate).ok().map(|parsed| parsed.tbs_certificate);
+    let mut names: Vec<Name> = roots.iter().filter_map(|root| Some(of(root)?.subject)).collect();
+    let mut rest: Vec<_> =
+        certificates.filter_map(|certificate| Some((certificate, of(certificate)?))).collect();
+    let mut found = Vec::new();
+    while let Some(at) = rest.iter().position(|(_, parsed)| names.contains(&parsed.issuer)) {
+        let (certificate, parsed) = rest.swap_remove(at);
+        names.push(parsed.subject);
+        found.push(certificate.clone());
+    }
+    found
 }
 
 /// What makes no sense here is left to the library.
@@ -139,8 +191,15 @@ impl Verifier {
         let algorithms = self.provider.signature_verification_algorithms.all;
         let parsed =
             ParsedCertificate::try_from(end_entity).map_err(|error| explain_version(end_entity, error))?;
-        verify_server_cert_signed_by_trust_anchor(&parsed, &trusted.anchors, &intermediates, now, algorithms)
-            .map_err(|error| trusted.explain(end_entity, error))
+        let below = |anchors: &RootCertStore| {
+            verify_server_cert_signed_by_trust_anchor(&parsed, anchors, &intermediates, now, algorithms)
+        };
+        // What the library cannot tell of a certificate that the user has put beside its root is taken for good: OpenSSL can tell it.
+        let checked = match below(&trusted.anchors) {
+            Err(error) if is_unknown(&error) => below(&trusted.named),
+            checked => checked,
+        };
+        checked.map_err(|error| trusted.explain(end_entity, error))
     }
 }
 

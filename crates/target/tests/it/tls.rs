@@ -5,8 +5,8 @@ use crate::session::refused;
 use howdah_model::ErrorKind;
 use howdah_target::session::Conninfo;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
-    KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DnType, IsCa,
+    Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -327,6 +327,12 @@ async fn roots_have_to_be_valid_and_what_stands_beside_them_is_checked_as_the_re
     let sign = |params: &CertificateParams| params.signed_by(&middle_key, &ours.issuer).unwrap().pem();
     let [old_middle, middle] = old_and_new(sign, of_middle.clone());
     of_middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    // The library knows no policies; OpenSSL does.
+    let mut inhibits_any_policy = CustomExtension::from_oid_content(&[2, 5, 29, 54], vec![2, 1, 2]);
+    inhibits_any_policy.set_criticality(true);
+    let mut with_policies = of_middle.clone();
+    with_policies.custom_extensions.push(inhibits_any_policy);
+    let [old_policies, policies] = old_and_new(sign, with_policies);
     let between = Authority { issuer: Issuer::new(of_middle, middle_key), pem: middle.clone() };
     let (certificate, key) = between.sign(&params("server", &["localhost"]));
     let stage = stage(18, &certificate, &key, &root, "host all all 127.0.0.1/32 trust").await;
@@ -343,12 +349,16 @@ async fn roots_have_to_be_valid_and_what_stands_beside_them_is_checked_as_the_re
         with("both", &[&root, &middle], ""),
         with("renewed", &[&old_root, &middle, &root], ""),
         with("listed", &[&root, &middle], &lists("good.crl", 8)),
+        with("policies", &[&policies, &root], ""),
     ] {
         assert!(stage.connects_with_tls(&taken).await, "{taken}");
     }
     for (refused_for, to) in [
         ("has expired", with("old", &[&old_root, &middle], "")),
         ("expired", with("old-middle", &[&root, &old_middle], "")),
+        ("CriticalExtension", with("old-policies", &[&root, &old_policies], "")),
+        ("CriticalExtension", with("of-old", &[&old_root, &policies], "")),
+        ("CriticalExtension", with("listed-policies", &[&root, &policies], &lists("good.crl", 8))),
         ("self-signed", with("middle", &[&middle], "")),
         ("self-signed", with("leaf", &[&certificate], "")),
         ("Revoked", with("revoked", &[&root, &middle], &lists("bad.crl", 9))),
