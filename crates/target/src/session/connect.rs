@@ -263,7 +263,8 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     let mut session = Session::new(client, driver, infos);
     let host = way.host;
     refuse_pool_of_transactions(&session, way).await?;
-    let sql = settings::start_sql(major)
+    let sql = settings::given_sql(&way.info.server_settings)
+        + &settings::start_sql(major)
         + "SELECT pg_catalog.current_setting('server_version_num'), pid, \
            (pg_catalog.date_part('epoch', backend_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, \
            pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only'), \

@@ -89,6 +89,7 @@ pub struct Conninfo {
     pub(super) user: String,
     pub(super) database: String,
     pub(super) options: Option<String>,
+    pub(super) server_settings: Vec<(&'static str, String)>,
     pub(super) application_name: String,
     pub(super) client_encoding: Option<String>,
     pub(super) tls: TlsSettings,
@@ -328,7 +329,8 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
     let attrs_default = if hosts.len() > 1 { SessionAttrs::PreferReadWrite } else { SessionAttrs::Any };
     let mut info = Conninfo {
         hosts,
-        options: server_options(words, around),
+        options: value(words, "options").map(str::to_owned),
+        server_settings: server_settings(around),
         application_name: application_name.unwrap_or("howdah").to_owned(),
         client_encoding: value(words, "client_encoding").map(str::to_owned),
         channel_binding: choice(
@@ -444,16 +446,12 @@ fn timing(words: &Words) -> Result<Timing> {
     })
 }
 
-/// `options`, followed by what libpq sends for PGDATESTYLE, PGTZ and PGGEQO; later ones win, as there.
-fn server_options(words: &Words, around: &Surroundings) -> Option<String> {
-    let mut parts: Vec<String> = value(words, "options").map(str::to_owned).into_iter().collect();
-    for (variable, setting) in keyword::SERVER_SETTINGS {
-        if let Some(text) = around.variable(variable).filter(|text| !text.eq_ignore_ascii_case("default")) {
-            let escaped = text.replace('\\', "\\\\").replace(' ', "\\ ");
-            parts.push(format!("-c {setting}={escaped}"));
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join(" "))
+/// What libpq sends for PGDATESTYLE, PGTZ and PGGEQO beside `options`, over which it wins.
+fn server_settings(around: &Surroundings) -> Vec<(&'static str, String)> {
+    let given =
+        |(variable, setting): &(&str, &'static str)| Some((*setting, around.variable(variable)?.to_owned()));
+    let all = keyword::SERVER_SETTINGS.iter().filter_map(given);
+    all.filter(|(_, text)| !text.eq_ignore_ascii_case("default")).collect()
 }
 
 /// The given password for every host, or each host's own from the password file.
@@ -564,9 +562,10 @@ mod tests {
     }
 
     #[test]
-    fn what_libpq_sends_at_start_is_sent() {
+    fn what_libpq_sends_at_start_is_set() {
         let info = resolve("options='-c a=b'", &[("PGDATESTYLE", "ISO, DMY"), ("PGTZ", "default")]);
-        assert_eq!(info.options.as_deref(), Some("-c a=b -c datestyle=ISO,\\ DMY"));
+        assert_eq!(info.options.as_deref(), Some("-c a=b"));
+        assert_eq!(info.server_settings, [("datestyle", "ISO, DMY".to_owned())]);
     }
 
     #[test]

@@ -94,6 +94,14 @@ pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Opt
     (!all.is_empty()).then(|| format!("SELECT {}", all.join(", ")))
 }
 
+/// What the environment gives. Not put into the `options` of the start, which poolers refuse; the library sends no parameters of their own.
+pub(super) fn given_sql(given: &[(&str, String)]) -> String {
+    let set = |(name, value): &(&str, String)| {
+        format!("SELECT pg_catalog.set_config({}, {}, false); ", quote_literal(name), quote_literal(value))
+    };
+    given.iter().map(set).collect()
+}
+
 /// Statements that switch the time-outs off and the keepalives on, keep values out of the log, and say how transactions see one
 /// another, for a server of this major version.
 pub(super) fn start_sql(major: u32) -> String {
