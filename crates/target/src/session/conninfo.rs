@@ -326,6 +326,13 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
     let application_name =
         value(words, "application_name").or_else(|| value(words, "fallback_application_name"));
     let hosts = hosts::resolve(words)?;
+    if tls.mode == SslMode::VerifyFull && hosts.iter().any(Host::lacks_name) {
+        return Err(Error::new(
+            ErrorKind::Usage,
+            "hostaddr stands alone, and sslmode=verify-full checks a name",
+        )
+        .with_hint("name what the server's certificate is for with host, too"));
+    }
     let attrs_default = if hosts.len() > 1 { SessionAttrs::PreferReadWrite } else { SessionAttrs::Any };
     let mut info = Conninfo {
         hosts,
@@ -604,6 +611,8 @@ mod tests {
             "target_session_attrs=x",
             "sslmode=require sslrootcert=system",
             "sslmode=prefer sslnegotiation=direct",
+            "hostaddr=127.0.0.1 sslmode=verify-full",
+            "host=h, hostaddr=127.0.0.1,127.0.0.1 sslrootcert=system",
         ] {
             let error = Conninfo::resolve_in(Some(to), &around(&[])).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{to}: {error}");

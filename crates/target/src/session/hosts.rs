@@ -49,6 +49,11 @@ impl Host {
         }
     }
 
+    /// An address of which it is not told what the certificate behind it has to say.
+    pub(super) fn lacks_name(&self) -> bool {
+        matches!(self.address, Address::Ip { name: None, .. })
+    }
+
     /// A unix socket, on which TLS is never used.
     pub(super) fn is_unix(&self) -> bool {
         matches!(self.address, Address::Unix(_))
