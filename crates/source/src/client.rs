@@ -5,6 +5,7 @@
 use crate::failure::Status;
 use crate::listing;
 use crate::location::Scheme;
+use crate::proxy;
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
@@ -64,6 +65,7 @@ pub(crate) fn of_metadata() -> Result<reqwest::Client> {
 }
 
 fn with_limits(policy: impl Fn() -> Policy, connect: Duration, idle: Duration) -> Result<reqwest::Client> {
+    proxy::refuse_unusable(|name| std::env::var_os(name))?;
     built(|| builder(policy(), connect, idle))
 }
 

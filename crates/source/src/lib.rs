@@ -26,6 +26,7 @@ pub mod outside;
 mod path;
 mod pattern;
 mod profile;
+mod proxy;
 mod remote;
 mod setting;
 mod stdin;

@@ -233,6 +233,18 @@ fn errors_show_no_secret() {
     assert_clean(&stage.kept(), "the ledger or the server's log");
 }
 
+/// It was passed over, and the file asked for without it.
+#[test]
+fn a_proxy_that_cannot_be_used_is_refused_and_not_shown() {
+    let stage = Stage::new(15);
+    let url = format!("http://127.0.0.1:{}/a.csv", web_server(b"a,b\n1,x\n"));
+    let proxy = ("HTTP_PROXY", format!("http://u:{TOKEN}@127.0.0.1:port"));
+    let refused = stage.load_with_password().envs([proxy]).arg(&url).run(PATIENCE).expect_code(2);
+    assert!(refused.stderr.contains("HTTP_PROXY names no proxy that can be used"), "{}", refused.stderr);
+    assert_quiet(&refused, "a proxy without a port");
+    stage.load_with_password().arg(&url).run(PATIENCE).expect_code(0);
+}
+
 #[test]
 fn a_password_on_the_command_line_is_warned_of() {
     let stage = Stage::new(15);
