@@ -177,9 +177,12 @@ impl HttpService for Connector {
             // Else Google decompresses what has `Content-Encoding: gzip`, and does not say how long it is then.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        let is_listing = listing::is_asked(&request);
+        let asked = listing::asked(&request);
         let answer = succeeded(HttpService::call(&self.client, request).await?).await?;
-        if is_listing { listing::checked(answer).await } else { Ok(answer) }
+        match asked {
+            Some(asked) => listing::checked(answer, asked).await,
+            None => Ok(answer),
+        }
     }
 }
 

@@ -9,17 +9,30 @@ use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponse};
 /// A page has 1,000 keys, each of 1,024 bytes at most, which take some more in XML; some stores make longer pages.
 const PAGE_BYTES_MAX: usize = 64 << 20;
 
-/// The elements that hold a listing: those of S3 and Google, and of Azure.
-const ROOTS: [&str; 2] = ["ListBucketResult", "EnumerationResults"];
+/// With which the names of the elements begin that hold a listing: those of S3 and Google, whom some follow with a V2 in them, and of Azure.
+const ROOTS: [&str; 2] = ["ListBucket", "EnumerationResults"];
 
-/// Whether a page of a listing is asked for.
-pub(crate) fn is_asked(request: &HttpRequest) -> bool {
-    let query = request.uri().query().unwrap_or_default();
-    request.method() == "GET" && query.split('&').any(|pair| pair == "list-type=2" || pair == "comp=list")
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// All pages, one by one.
+    Pages,
+    /// The first few keys, and whether there are others matters to nobody.
+    Few,
 }
 
-/// The whole page, of which it is certain whether others follow.
-pub(crate) async fn checked(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
+/// `None` where it is no listing.
+pub(crate) fn asked(request: &HttpRequest) -> Option<Asked> {
+    let has = |wanted: &[&str]| {
+        let query = request.uri().query().unwrap_or_default();
+        query.split('&').any(|pair| wanted.iter().any(|wanted| pair.starts_with(wanted)))
+    };
+    let is_listing = request.method() == "GET" && has(&["list-type=2", "comp=list"]);
+    is_listing.then(|| if has(&["max-keys=", "maxresults="]) { Asked::Few } else { Asked::Pages })
+}
+
+/// The whole page, of which it is certain whether others follow if that was asked.
+pub(crate) async fn checked(answer: HttpResponse, asked: Asked) -> Result<HttpResponse, HttpError> {
     let refused = |error: Error| HttpError::new(HttpErrorKind::Unknown, error);
     let (parts, body) = answer.into_parts();
     let mut page = Vec::new();
@@ -31,18 +44,20 @@ pub(crate) async fn checked(answer: HttpResponse) -> Result<HttpResponse, HttpEr
             return Err(refused(Error::new(ErrorKind::SourceIo, message)));
         }
     }
-    check(&String::from_utf8_lossy(&page)).map_err(refused)?;
+    check(&String::from_utf8_lossy(&page), asked).map_err(refused)?;
     Ok(HttpResponse::from_parts(parts, Bytes::from(page).into()))
 }
 
-fn check(page: &str) -> Result<()> {
-    let is_there = |name: &str| page.contains(&format!("<{name}")) && page.contains(&format!("</{name}>"));
+fn check(page: &str, asked: Asked) -> Result<()> {
+    let is_there = |name: &str| page.contains(&format!("<{name}")) && page.contains(&format!("</{name}"));
     if !ROOTS.iter().any(|name| is_there(name)) {
         return Err(Error::new(ErrorKind::SourceIo, "the answer is no listing of a store").with_hint(
             "check the endpoint; a proxy or a portal may have answered in the place of the store",
         ));
     }
-    match element(page, "IsTruncated") == Some("true") && element(page, "NextContinuationToken").is_none() {
+    let breaks_off =
+        element(page, "IsTruncated") == Some("true") && element(page, "NextContinuationToken").is_none();
+    match breaks_off && asked == Asked::Pages {
         false => Ok(()),
         true => Err(Error::new(
             ErrorKind::SourceIo,
@@ -78,7 +93,8 @@ mod tests {
         ] {
             let page =
                 format!("<?xml version=\"1.0\"?><ListBucketResult xmlns=\"x\">{content}</ListBucketResult>");
-            assert_eq!(check(&page).is_ok(), is_good, "{content}");
+            assert_eq!(check(&page, Asked::Pages).is_ok(), is_good, "{content}");
+            check(&page, Asked::Few).unwrap();
         }
     }
 
@@ -87,8 +103,10 @@ mod tests {
         for page in
             ["", "<html>log in</html>", "<Error><Code>Busy</Code></Error>", "<ListBucketResult><Contents>"]
         {
-            assert_eq!(check(page).unwrap_err().kind(), ErrorKind::SourceIo, "{page}");
+            assert_eq!(check(page, Asked::Few).unwrap_err().kind(), ErrorKind::SourceIo, "{page}");
         }
-        check("<EnumerationResults ServiceEndpoint=\"x\"><NextMarker/></EnumerationResults>").unwrap();
+        check("<ListBucketV2Result><KeyCount>0</KeyCount></ListBucketV2Result>", Asked::Pages).unwrap();
+        check("<EnumerationResults ServiceEndpoint=\"x\"><NextMarker/></EnumerationResults>", Asked::Pages)
+            .unwrap();
     }
 }

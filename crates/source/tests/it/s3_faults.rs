@@ -258,6 +258,11 @@ async fn a_whole_bucket_is_listed_where_the_store_knows_no_slash_before_a_key() 
     let server = Server::start(behaviour).await;
     let sources = sources(&[("AWS_ENDPOINT_URL", &server.url), ("AWS_SKIP_SIGNATURE", "true")]);
     assert_eq!(names(&sources.list("s3://b/").await.unwrap()), ["a.csv"]);
+    // As stores say that know ListObjects alone: others follow, and which matters not.
+    let truncated = listing(&format!("<IsTruncated>true</IsTruncated>{}", entry("/a.csv", 8)));
+    server.change(|behaviour| behaviour.texts.extend([(BEFORE, truncated)]));
+    let error = sources.list("s3://b/").await.unwrap_err();
+    assert!(error.message().contains("begin with /"), "{error}");
     server.change(|behaviour| behaviour.texts.extend([(BEFORE, listing(&entry("/a.csv", 8)))]));
     let error = sources.list("s3://b/").await.unwrap_err();
     assert!(error.message().contains("begin with /"), "{error}");
