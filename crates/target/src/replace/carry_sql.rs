@@ -26,7 +26,8 @@ macro_rules! index_name {
 
 /// Builds indexes, those first that take longest, and foreign keys that the new table has not yet, and validates these: the
 /// statement, whether it is of an index (1), a foreign key (2) or a validation (3), its name, whether strings of it are
-/// compared by the C library, its OID, and how the definition of the old index and that of the new one begin. Writers of the table that is referred to wait while a foreign key is added, not while it is validated.
+/// compared by the C library, its OID, and how the definition of the old index and that of the new one begin. Writers of the table that is
+/// referred to wait while a foreign key is added, not while it is validated.
 pub(super) const BUILD_SQL: &str = concat!(
     "SELECT head.new || pg_catalog.substr(pg_catalog.pg_get_indexdef(i.indexrelid), 1 + pg_catalog.length(head.old)), \
            1, x.relname::pg_catalog.text, am.amname = 'btree' AND ",

@@ -22,8 +22,16 @@ macro_rules! both {
     };
 }
 
+/// A default of the column is to be set or dropped.
+macro_rules! other_default {
+    () => {
+        "old ->> 'attgenerated'::pg_catalog.text = '' AND found ->> 'attgenerated'::pg_catalog.text = '' \
+             AND old_default IS DISTINCT FROM found_default"
+    };
+}
+
 /// Gives the new table the storage parameters, statistics targets, column options, storage, compression, defaults and comments that
-/// the old one has and it has not.
+/// the old one has and it has not; of defaults, those that are no expressions of users.
 pub(super) const FOLLOW_SQL: &str = concat!(
     both!(),
     ", parameters AS (SELECT '' AS prefix, t.reloptions AS old, n.reloptions AS found FROM t, n UNION ALL \
@@ -58,14 +66,24 @@ pub(super) const FOLLOW_SQL: &str = concat!(
     FROM t, pair WHERE old ->> 'attcompression'::pg_catalog.text <> found ->> 'attcompression'::pg_catalog.text \
     UNION ALL \
     SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I %s', t.new, attname, \
-                             coalesce('SET DEFAULT ' || CASE WHEN old ->> 'attidentity'::pg_catalog.text <> '' THEN 'pg_catalog.' END \
-                                      || old_default, 'SET DEFAULT ' || old_default, 'DROP DEFAULT')), \
+                             coalesce('SET DEFAULT pg_catalog.' || old_default, 'DROP DEFAULT')), \
            2, attnum \
-    FROM t, pair WHERE old ->> 'attgenerated'::pg_catalog.text = '' AND found ->> 'attgenerated'::pg_catalog.text = '' AND old_default IS DISTINCT FROM found_default \
+    FROM t, pair WHERE (old ->> 'attidentity'::pg_catalog.text <> '' OR old_default IS NULL) AND ",
+    other_default!(),
+    " \
     UNION ALL \
     SELECT pg_catalog.format('COMMENT ON COLUMN %s.%I IS %L', t.new, attname, old_comment), 2, attnum \
     FROM t, pair WHERE old_comment IS DISTINCT FROM found_comment \
     ORDER BY 2, 3"
+);
+
+/// Gives the new table the defaults that the old one has. The server has written their expressions under an empty `search_path`.
+pub(super) const DEFAULTS_SQL: &str = concat!(
+    both!(),
+    "SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', t.new, attname, old_default) \
+    FROM t, pair WHERE old ->> 'attidentity'::pg_catalog.text = '' AND old_default IS NOT NULL AND ",
+    other_default!(),
+    " ORDER BY attnum"
 );
 
 /// What the new table has otherwise than the old one, so that its rows may be others than they would be there.

@@ -23,10 +23,10 @@ use crate::ledger::{Ledger, Step, busy};
 use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
-use crate::undo::SPELLING_SQL;
+use crate::undo::{SPELLING_SQL, to_be_read};
 use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
-use likeness_sql::{DIFFERENCES_SQL, FOLLOW_SQL};
+use likeness_sql::{DEFAULTS_SQL, DIFFERENCES_SQL, FOLLOW_SQL};
 use locks::Until;
 use refusal_sql::REFUSALS_SQL;
 use rights_sql::RIGHTS_SQL;
@@ -121,7 +121,7 @@ pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> R
     let fail = |error| refused(&error, replacement.old);
     session.client().batch_execute(&format!("{SPELLING_SQL}; {TABLESPACE_SQL}")).await.map_err(fail)?;
     let own_path = session.same_path_sql().await?;
-    for sql in [CREATE_SQL, FOLLOW_SQL] {
+    for sql in [CREATE_SQL, FOLLOW_SQL, DEFAULTS_SQL] {
         do_all(session, replacement, sql, &own_path).await?;
     }
     Ok(())
@@ -158,8 +158,9 @@ pub struct Missing {
     name: String,
     oid: u32,
     compared_by_libc: bool,
-    /// How the definition of the old index and that of the new one begin.
-    heads: (String, String),
+    /// How the definition of the old index begins, and the statement.
+    old_head: String,
+    new_head: String,
     /// It is an index, so that others can be built beside it.
     pub is_index: bool,
 }
@@ -206,7 +207,8 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
         name: row.get(2),
         compared_by_libc: row.get(3),
         oid: row.get(4),
-        heads: (row.get(5), row.get(6)),
+        old_head: row.get(5),
+        new_head: row.get(6),
     };
     Ok(rows(session, replacement, BUILD_SQL).await?.iter().map(missing).collect())
 }
@@ -285,8 +287,7 @@ async fn build_alone(
     client.batch_execute(&format!("{settings}{sql}; COMMIT")).await.map_err(fail)
 }
 
-/// The statement of an index as the server tells it under this path. What it tells under an empty one names functions of its own by their
-/// names alone: under another path that could be a function of a user's schema whose arguments fit better.
+/// The statement of an index that means the same under this path, which stands afterwards.
 async fn read_under(session: &Session, path_sql: &str, what: &Missing) -> Result<String> {
     let fail = |error: tokio_postgres::Error| session_error(&error, "reading the table's indexes");
     let client = session.client();
@@ -296,11 +297,9 @@ async fn read_under(session: &Session, path_sql: &str, what: &Missing) -> Result
         .await
         .map_err(fail)?;
     let definition: Option<String> = rows.first().and_then(|row| row.get(0));
-    let (old, new) = &what.heads;
-    Ok(definition
-        .as_deref()
-        .and_then(|sql| sql.strip_prefix(old))
-        .map_or_else(|| what.sql.clone(), |rest| format!("{new}{rest}")))
+    let rest = definition.as_deref().and_then(|sql| sql.strip_prefix(&what.old_head));
+    let under_path = rest.map(|rest| format!("{}{rest}", what.new_head));
+    Ok(under_path.map_or_else(|| what.sql.clone(), |sql| to_be_read(&what.sql, &sql).to_owned()))
 }
 
 /// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
@@ -373,9 +372,9 @@ async fn take_place(
     if !missing_now(session, replacement).await?.is_empty() {
         return Err(changed(old));
     }
-    for sql in [SURPLUS_SQL, FOLLOW_SQL, SWAP_SQL] {
-        for sql in statements(session, replacement, sql).await? {
-            let sql = format!("{}; {}", until.sql(), under(own_path, &sql));
+    for step in [SURPLUS_SQL, FOLLOW_SQL, DEFAULTS_SQL, SWAP_SQL] {
+        for sql in statements(session, replacement, step).await? {
+            let sql = format!("{}; {}", until.sql(), of_step(step, own_path, &sql));
             session.client().batch_execute(&sql).await.map_err(|error| refused(&error, old))?;
         }
     }
@@ -383,24 +382,29 @@ async fn take_place(
 }
 
 /// Does what the catalog says is to be done, in the open transaction.
-async fn do_all(session: &Session, replacement: Replacement<'_>, sql: &str, own_path: &str) -> Result<()> {
-    for sql in statements(session, replacement, sql).await? {
-        let done = session.client().batch_execute(&under(own_path, &sql)).await;
+async fn do_all(session: &Session, replacement: Replacement<'_>, step: &str, own_path: &str) -> Result<()> {
+    for sql in statements(session, replacement, step).await? {
+        let done = session.client().batch_execute(&of_step(step, own_path, &sql)).await;
         done.map_err(|error| refused(&error, replacement.old))?;
     }
     Ok(())
 }
 
-/// The statement as it is run. What it names is looked up by the server alone, in full, so that it can run under the session's own path,
-/// where functions of event triggers find what they name. Not so what holds expressions: the server has written these under the empty
-/// path, which stands, and in another one a function or an operator could come to mean another.
-fn under(own_path: &str, sql: &str) -> String {
-    let holds_expressions = sql.starts_with("CREATE ") && !sql.starts_with("CREATE TABLE ")
-        || sql.contains(" SET DEFAULT ") && !sql.contains(" SET DEFAULT pg_catalog.");
-    match holds_expressions {
+/// The statement of a step as it is run. Not under the session's own path if it holds expressions: the server has written these under the
+/// empty path, which stands, and in another one a function or an operator could come to mean another.
+fn of_step(step: &str, own_path: &str, sql: &str) -> String {
+    // Views, triggers, policies and statistics.
+    let is_made_anew = step == SWAP_SQL && sql.starts_with("CREATE ");
+    match step == DEFAULTS_SQL || is_made_anew {
         true => sql.to_owned(),
-        false => format!("{own_path}; {sql}; SET LOCAL search_path = ''"),
+        false => under(own_path, sql),
     }
+}
+
+/// The statement under the session's own path, by which functions of event triggers find what they name. What it names itself stands
+/// there in full.
+fn under(own_path: &str, sql: &str) -> String {
+    format!("{own_path}; {sql}; SET LOCAL search_path = ''")
 }
 
 /// What the catalog says, in the open transaction, whose `search_path` is empty afterwards.
@@ -459,11 +463,13 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
         state if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| state.starts_with(class)) => {
             let message = format!("{old} cannot be replaced: the server says: {told}");
             let error = Error::new(ErrorKind::Table, message).with_sqlstate(state);
-            match () {
-                () if sqlstate::is_integrity_violation(state) => error.with_hint(BROKEN_HINT),
-                // Within a function.
-                () if NOT_FOUND.contains(&state) && db.where_().is_some() => error.with_hint(PATH_HINT),
-                () => error,
+            let is_within_function = db.where_().is_some();
+            if sqlstate::is_integrity_violation(state) {
+                error.with_hint(BROKEN_HINT)
+            } else if NOT_FOUND.contains(&state) && is_within_function {
+                error.with_hint(PATH_HINT)
+            } else {
+                error
             }
         }
         _ => server_error(db, &format!("{old} cannot be replaced: the server says: {told}")),

@@ -5,7 +5,7 @@
 use super::catalog_sql::{DEFINITIONS_SQL, FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
 use super::needs::{self, Needs, usage_of};
 use super::partitions::{Member, together};
-use super::{SPELLING_SQL, entries};
+use super::{SPELLING_SQL, entries, to_be_read};
 use crate::error::session_error;
 use crate::ledger::NewUndo;
 use crate::session::{Session, elsewhere};
@@ -205,12 +205,7 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     let Needs { mut lacking, temp_bytes_max } = needs;
     let mut members: Vec<Member> =
         indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
-    for (oid, create_sql, constraint_sql) in written_under(session, &path, &members).await? {
-        for member in members.iter_mut().filter(|member| member.oid == oid) {
-            member.found.create_sql.clone_from(&create_sql);
-            member.found.constraint_sql.clone_from(&constraint_sql);
-        }
-    }
+    keep_meaning(session, &path, &mut members).await?;
     for member in members.iter_mut().filter(|member| member.keep.is_none()) {
         member.keep = lacking.remove(&member.oid);
     }
@@ -233,18 +228,14 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     }))
 }
 
-/// The definitions of those indexes that hold expressions or operators, as the server tells them under this `search_path`. What it tells
+/// Gives the indexes that hold expressions or operators the definitions that mean the same under this `search_path`. What the server tells
 /// under an empty one names functions of its own by their names alone: under another path that could be a function of a user's schema
 /// whose arguments fit better.
-async fn written_under(
-    session: &Session,
-    path: &str,
-    members: &[Member],
-) -> Result<Vec<(u32, String, Option<String>)>> {
+async fn keep_meaning(session: &Session, path: &str, members: &mut [Member]) -> Result<()> {
     let speaks = |member: &&Member| member.computed || member.found.what == What::Exclusion;
     let oids: Vec<u32> = members.iter().filter(speaks).map(|member| member.oid).collect();
     if oids.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
     let client = session.client();
     let set = format!("SET LOCAL search_path = {path}");
@@ -256,7 +247,20 @@ async fn written_under(
         client.batch_execute("SET LOCAL search_path = ''"),
     );
     let ((), rows, ()) = asked.await.map_err(|error| session_error(&error, "reading the table's indexes"))?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+    for row in &rows {
+        let oid: u32 = row.get(0);
+        // Nothing is told of one that has just gone.
+        let (create, constraint): (Option<&str>, Option<&str>) = (row.get(1), row.get(2));
+        for found in members.iter_mut().filter(|member| member.oid == oid).map(|member| &mut member.found) {
+            if let Some(under_path) = create {
+                found.create_sql = to_be_read(&found.definition, under_path).to_owned();
+            }
+            if let (Some(in_full), Some(under_path)) = (&found.constraint, constraint) {
+                found.constraint_sql = Some(to_be_read(in_full, under_path).to_owned());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn named(row: &Row) -> (u32, Relation) {

@@ -19,6 +19,13 @@ pub mod triggers;
 /// What a hint begins with where another role has to put back.
 pub const RUN_BY_ANOTHER: &str = "howdah restore has to run as";
 
+/// A definition as it is to be read under a `search_path`: what the server tells under an empty one names everything in full but what is
+/// its own. If something of that path would take the place of one of these, what it tells under the path has their schema.
+pub(crate) fn to_be_read<'a>(in_full: &'a str, under_path: &'a str) -> &'a str {
+    let own_in_full = |sql: &str| sql.matches("pg_catalog.").count();
+    if own_in_full(under_path) > own_in_full(in_full) { under_path } else { in_full }
+}
+
 /// Under these the server writes definitions, reads them back and compares them: constants in predicates depend on
 /// them (NULLs in arrays, XML, money, bytes ...), whatever role and database have set. They must be set before a statement is sent that holds such a text, not in the same message.
 pub(crate) const SPELLING_SQL: &str = "\

@@ -138,3 +138,33 @@ fn an_index_comes_back_with_the_functions_and_operators_that_it_had() {
         assert_eq!(schema(&database), before, "{major}");
     });
 }
+
+/// The journal names it in full: by the `search_path` alone, another one would be found where it is gone or hidden from the role.
+#[test]
+fn an_index_comes_back_with_no_function_of_another_schema() {
+    side_by_side(MAJORS, |major| {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(18, 1, 20_000));
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "{PLAIN_SCHEMA}; CREATE SCHEMA one; CREATE SCHEMA two; \
+             CREATE FUNCTION one.mark(text) RETURNS text IMMUTABLE STRICT LANGUAGE internal AS 'upper'; \
+             CREATE FUNCTION two.mark(text) RETURNS text IMMUTABLE STRICT LANGUAGE internal AS 'lower'; \
+             CREATE INDEX marked ON t (one.mark(note)); ALTER DATABASE {} SET search_path = one, two, public",
+            database.name()
+        ));
+        let before = schema(&database);
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        shut_gate_behind(&database, 1);
+        let mut running = load.spawn();
+        assert!(wait_for(&database, &mut running, "SELECT count(*) FROM howdah.chunk", 1));
+        running.kill();
+        remove_gate(&database);
+        database.sql("ALTER FUNCTION one.mark RENAME TO other");
+        let told = restore(&database).run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("function one.mark(text) does not exist"), "{major}: {told}");
+        database.sql("ALTER FUNCTION one.other RENAME TO mark");
+        restore(&database).run(PATIENCE).expect_code(0);
+        assert!(schema(&database) == before && open_entries(&database) == 0, "{major}");
+    });
+}
