@@ -8,11 +8,12 @@ use crate::feed::Asker;
 use crate::indexes::with_its_hint;
 use howdah_model::route::Edge;
 use howdah_model::{BinaryType, Error, ErrorKind, PartitionUnit, Relation, Result};
-use howdah_target::date_partitions::{self, DateRanges};
+use howdah_target::date_partitions::{self, DateRanges, Made, Making};
 use howdah_transcode::encode::BinaryEncoder;
 use howdah_transcode::route;
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// More of them are hardly meant: a wrong column, or days where months would do.
 const MADE_MAX: usize = 1000;
@@ -43,8 +44,8 @@ struct Covered {
     /// Begin and end of each, in order, counted as the column's type does.
     ranges: Vec<(i64, i64)>,
     made: usize,
-    /// Days for which none can be made, as the month meets a partition of other bounds.
-    barred: BTreeSet<i64>,
+    /// Days for which none can be made, as they or their month meet a partition of other bounds.
+    barred: Vec<Range<i64>>,
 }
 
 impl Covered {
@@ -189,7 +190,7 @@ impl Dated {
     ) -> Result<()> {
         let mut covered = self.covered.lock();
         let (units, context) = (self.units_of_a_day(), asker.context());
-        if covered.holds(number) || covered.barred.contains(&day) {
+        if covered.holds(number) || covered.barred.iter().any(|days| days.contains(&day)) {
             return Ok(());
         }
         if covered.made == MADE_MAX {
@@ -204,47 +205,47 @@ impl Dated {
                 date_partitions::make(&session, relation, asker.lock_timeout_ms(), &self.binary, unit, day);
             context.connection.attend(&session, making).await
         };
-        match asker.wait_patiently(making) {
-            Ok(made) => {
-                let owned = made.not_given_to.map(|owner| {
-                    format!(
-                        "; it belongs to this role, which may not give it to {owner}, the owner of the table"
-                    )
-                });
-                let owned = owned.unwrap_or_default();
-                let message = format!("{} was made, a partition of {relation}{owned}", made.relation);
-                context.tell(message);
+        let (error, overlapping) = match asker.wait_patiently(making) {
+            Ok(Making::Made(made)) => {
+                context.tell(told(relation, &made));
                 covered.made += 1;
                 covered.add((i64::from(made.from_day) * units, i64::from(made.to_day) * units));
-                Ok(())
+                return Ok(());
             }
-            // Another load may have made it; if not, the server says so of the rows.
-            Err(error) => {
-                let reading = || async {
-                    let session = context.connection.open().await?;
-                    let reading = date_partitions::read(&session, self.oid, relation);
-                    context.connection.attend(&session, reading).await
-                };
-                let read = asker.wait_patiently(reading);
-                match read.and_then(|ranges| numbers(relation, &ranges)) {
-                    Ok(ranges) => covered.ranges = ranges,
-                    // The table got partitions of another kind meanwhile, as one for all other rows; the plan has found none.
-                    Err(changed) if changed.kind() == ErrorKind::Usage => return Err(error),
-                    Err(failed) => return Err(failed),
-                }
-                if covered.holds(number) {
-                    return Ok(());
-                }
-                if !date_partitions::overlaps(&error) {
-                    return Err(error);
-                }
-                // As without the option: the rows have no partition, and are bad records.
-                covered.barred.insert(i64::from(day));
-                context.warn(with_its_hint(&error));
-                Ok(())
+            Ok(Making::Overlaps { error, from_day, to_day }) => {
+                (error, Some(i64::from(from_day)..i64::from(to_day)))
             }
+            Err(error) => (error, None),
+        };
+        // Another load may have made it; if not, the server says so of the rows.
+        let reading = || async {
+            let session = context.connection.open().await?;
+            let reading = date_partitions::read(&session, self.oid, relation);
+            context.connection.attend(&session, reading).await
+        };
+        let read = asker.wait_patiently(reading);
+        match read.and_then(|ranges| numbers(relation, &ranges)) {
+            Ok(ranges) => covered.ranges = ranges,
+            // The table got partitions of another kind meanwhile, as one for all other rows; the plan has found none.
+            Err(changed) if changed.kind() == ErrorKind::Usage => return Err(error),
+            Err(failed) => return Err(failed),
         }
+        if covered.holds(number) {
+            return Ok(());
+        }
+        // As without the option: the rows have no partition, and are bad records.
+        let Some(days) = overlapping else { return Err(error) };
+        covered.barred.push(days);
+        context.warn(with_its_hint(&error));
+        Ok(())
     }
+}
+
+fn told(relation: &Relation, made: &Made) -> String {
+    let owned = made.not_given_to.as_ref().map(|owner| {
+        format!("; it belongs to this role, which may not give it to {owner}, the owner of the table")
+    });
+    format!("{} was made, a partition of {relation}{}", made.relation, owned.unwrap_or_default())
 }
 
 /// Begin and end of the partitions as numbers, in order.

@@ -108,6 +108,22 @@ pub async fn days_in_utc(session: &Session, local: &[i64]) -> Result<Vec<i32>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
+/// What came of making a partition.
+#[derive(Debug)]
+pub enum Making {
+    /// It is there.
+    Made(Made),
+    /// Its day or month meets a partition of other bounds: none can be made for it.
+    Overlaps {
+        /// What the server says, with the name of the other.
+        error: Error,
+        /// Days from 2000-01-01 to its first.
+        from_day: i32,
+        /// The same for the first behind it.
+        to_day: i32,
+    },
+}
+
 /// A partition that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
@@ -147,7 +163,7 @@ const NAME_BYTES_MAX: usize = 63;
 /// longer than `lock_timeout_ms`.
 ///
 /// # Errors
-/// Table, when the server refuses it (another may have made it meanwhile: 42P07, 42P17); Server with 55P03 when a table was
+/// Table, when the server refuses it (another may have made it meanwhile: 42P07); Server with 55P03 when a table was
 /// not free within the time, which may pass; those of the session.
 pub async fn make(
     session: &Session,
@@ -156,7 +172,7 @@ pub async fn make(
     binary: &BinaryType,
     unit: PartitionUnit,
     day: i32,
-) -> Result<Made> {
+) -> Result<Making> {
     let client = session.client();
     let (unit, format) = match unit {
         PartitionUnit::Day => ("day", "YYYY_MM_DD"),
@@ -200,12 +216,17 @@ pub async fn make(
         from = bound(from),
         to = bound(to),
     );
+    let (from_day, to_day) = (row.get(2), row.get(3));
     if let Err(error) = client.batch_execute(&sql).await {
         session.roll_back().await;
-        return Err(refused(&error, relation, Some(&leaf)));
+        let error = refused(&error, relation, Some(&leaf));
+        return match error.sqlstate() {
+            Some(sqlstate::INVALID_OBJECT_DEFINITION) => Ok(Making::Overlaps { error, from_day, to_day }),
+            _ => Err(error),
+        };
     }
     let not_given_to = owner.filter(|_| !may).map(str::to_owned);
-    Ok(Made { relation: leaf, from_day: row.get(2), to_day: row.get(3), not_given_to })
+    Ok(Making::Made(Made { relation: leaf, from_day, to_day, not_given_to }))
 }
 
 /// As much of the name as there is room for.
@@ -219,11 +240,6 @@ const OVERLAP_ROUTINE: &str = "check_new_partition_bound";
 
 fn is_overlap(db: &DbError) -> bool {
     db.routine() == Some(OVERLAP_ROUTINE) && db.code().code() == sqlstate::INVALID_OBJECT_DEFINITION
-}
-
-/// The day or month meets a partition of other bounds: none can be made for it.
-pub fn overlaps(error: &Error) -> bool {
-    error.sqlstate() == Some(sqlstate::INVALID_OBJECT_DEFINITION)
 }
 
 /// `made` is the partition, as soon as it has a name.
