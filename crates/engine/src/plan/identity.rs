@@ -219,23 +219,7 @@ impl Identity {
             Some(ledger) if ledger.exists(session).await? => ledger,
             _ => return Ok(fresh(self.name(), job)),
         };
-        if let Some(as_written) = self.as_written.take() {
-            let before = ledger.of_work(session, &self.work_key, &as_written).await?;
-            if before.iter().any(|row| row.plan.identity == as_written) {
-                self.identity = as_written;
-            }
-        }
-        if let Some(by_length) = self.by_length.take() {
-            let before = ledger.of_work(session, &self.work_key, &by_length).await?;
-            let is_own = |row: &JobRow| row.plan.identity == self.identity;
-            // Without a name a finished one says nothing of the file that comes now.
-            let goes_on = |row: &JobRow| row.status != JobStatus::Done || self.named.is_some();
-            if !before.iter().any(is_own)
-                && before.iter().any(|row| row.plan.identity == by_length && goes_on(row))
-            {
-                self.identity = by_length;
-            }
-        }
+        self.go_by_the_known(session, &ledger).await?;
         let name = self.name();
         let known = ledger.of_work(session, &self.work_key, &self.identity);
         let (mut known, first) = tokio::try_join!(known, ledger.find(session, &name))?;
@@ -285,6 +269,28 @@ impl Identity {
             Some(settled) => Ok(settled),
             None => Ok(fresh(ledger.next_name(session, &name).await?, job)),
         }
+    }
+
+    /// The identity by which the ledger knows these files, where it has another one of them than they get now.
+    async fn go_by_the_known(&mut self, session: &Session, ledger: &Ledger) -> Result<()> {
+        if let Some(as_written) = self.as_written.take() {
+            let before = ledger.of_work(session, &self.work_key, &as_written).await?;
+            if before.iter().any(|row| row.plan.identity == as_written) {
+                self.identity = as_written;
+            }
+        }
+        if let Some(by_length) = self.by_length.take() {
+            let before = ledger.of_work(session, &self.work_key, &by_length).await?;
+            let is_own = |row: &JobRow| row.plan.identity == self.identity;
+            // Without a name a finished one says nothing of the file that comes now.
+            let goes_on = |row: &JobRow| row.status != JobStatus::Done || self.named.is_some();
+            if !before.iter().any(is_own)
+                && before.iter().any(|row| row.plan.identity == by_length && goes_on(row))
+            {
+                self.identity = by_length;
+            }
+        }
+        Ok(())
     }
 
     fn name(&self) -> String {
