@@ -108,8 +108,9 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     }
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());
-    let reads = reads_rejects(&plan.job, reject_file);
-    let begin = || Box::pin(begin_load(context, (ledger.as_ref(), reads), &plan, (tried, ahead, lacks)));
+    let reads_rejects = reads_rejects(&plan.job, reject_file);
+    let beginning = Beginning { context, ledger: ledger.as_ref(), plan: &plan, tried, reads_rejects, lacks };
+    let begin = || Box::pin(begin_load(beginning, ahead));
     let begun = match retry::patiently(context, retry_for, begin).await {
         Ok(begun) => begun,
         Err(error) => {
@@ -142,6 +143,20 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     };
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
+}
+
+/// How a load begins.
+#[derive(Clone, Copy)]
+struct Beginning<'a> {
+    context: &'a Context,
+    ledger: Option<&'a Ledger>,
+    plan: &'a Plan,
+    /// What was tried, where it fails.
+    tried: &'a Tried,
+    /// As [`reads_rejects`].
+    reads_rejects: bool,
+    /// Tables that are empty now may lack what killed loads have dropped.
+    lacks: bool,
 }
 
 /// A load that may send its first chunk.
@@ -179,22 +194,16 @@ fn reads_rejects(job: &Job, reject_file: Option<&RejectFile>) -> bool {
     job.bad_records.on_error == OnError::Skip && (reject_file.is_some() || job.verify == Verify::Checksum)
 }
 
-/// So many sessions are opened `ahead` meanwhile. Tables that are
-/// empty now may lack what killed loads have dropped.
-async fn begin_load(
-    context: &Context,
-    (ledger, reads): (Option<&Ledger>, bool),
-    plan: &Plan,
-    (tried, ahead, lacks): (&Tried, usize, bool),
-) -> Result<Begun> {
+/// So many sessions are opened `ahead` meanwhile.
+async fn begin_load(beginning: Beginning<'_>, ahead: usize) -> Result<Begun> {
+    let Beginning { context, ledger, plan, lacks, .. } = beginning;
     let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
     if let Some(ledger) = ledger {
         let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
         context.connection.attend(&session, ending).await?;
     }
-    let opening = open_ledger((context, &session), (ledger, reads), plan, (tried, lacks));
-    let noted = context.connection.attend(&session, opening).await?;
+    let noted = context.connection.attend(&session, open_ledger(beginning, &session)).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
     }
@@ -210,12 +219,8 @@ fn rows_before(history: &History) -> u64 {
 
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
-async fn open_ledger(
-    (context, session): (&Context, &Session),
-    (ledger, reads_rejects): (Option<&Ledger>, bool),
-    plan: &Plan,
-    (tried, lacks): (&Tried, bool),
-) -> Result<Noted> {
+async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Noted> {
+    let Beginning { context, ledger, plan, tried, reads_rejects, lacks } = beginning;
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
         return Ok(Noted::default());

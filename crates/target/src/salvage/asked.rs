@@ -18,6 +18,13 @@ use bytes::Bytes;
 use howdah_model::{Error, Result, sqlstate};
 use std::collections::HashMap;
 
+/// Who is asked about rows in binary, by their keys alone.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    probe: &'a Probe,
+    keys: &'a OfKeys,
+}
+
 /// What keys tell without a question.
 #[derive(Default)]
 struct Known {
@@ -43,16 +50,16 @@ impl Salvage<'_> {
         if !self.is_as_written().await? {
             return Ok(false);
         }
-        let asked = constraints.probe.and_then(|probe| Some((probe, probe.of_keys.as_ref()?)));
+        let asked = constraints.probe.and_then(|probe| Some(Asked { probe, keys: probe.of_keys.as_ref()? }));
         let (mut left, mut known) = (self.certain().collect(), Known::default());
         if let Some(asked) = asked.filter(|_| constraints.are_broken) {
             known = self.take_repeats(asked, &written, constraints, &mut left).await?;
-            if constraints.are_asked || asked.1.are_told() {
+            if constraints.are_asked || asked.keys.are_told() {
                 left = self.ask_keys(asked, &written, left, &known.suspects, refused).await?;
             }
         }
         let before = rows_of(refused);
-        let asks = asked.is_some_and(|(_, keys)| self.told.is_none() || keys.are_told());
+        let asks = asked.is_some_and(|asked| self.told.is_none() || asked.keys.are_told());
         let showing = Showing { way: Way::Written(&written), bear, asks, inserts: true };
         if constraints.are_inserted && self.insert_all(&left, &before, &showing, refused).await? {
             left.clear();
@@ -61,7 +68,7 @@ impl Salvage<'_> {
             && let Some(asked) = asked
         {
             left.drain(..shown);
-            asked.1.set_told(false);
+            asked.keys.set_told(false);
             if !constraints.are_broken {
                 known = self.take_repeats(asked, &written, constraints, &mut left).await?;
             }
@@ -84,17 +91,17 @@ impl Salvage<'_> {
     /// Takes the rows out that repeat others of the chunk.
     async fn take_repeats(
         &mut self,
-        (probe, keys): (&Probe, &OfKeys),
+        asked: Asked<'_>,
         written: &Written<'_>,
         constraints: Constraints<'_>,
         left: &mut Vec<u64>,
     ) -> Result<Known, ChunkError> {
-        let Some(known_keys) = &keys.known_keys else { return Ok(Known::default()) };
+        let Some(known_keys) = &asked.keys.known_keys else { return Ok(Known::default()) };
         self.save().await?;
-        if !self.is_current(probe).await? {
+        if !self.is_current(asked.probe).await? {
             return Ok(Known::default());
         }
-        self.learn(probe, known_keys, constraints.to_come_bytes).await?;
+        self.learn(asked.probe, known_keys, constraints.to_come_bytes).await?;
         let Repeats { of, suspects } =
             written.repeats(known_keys.keys.iter().map(|known| (&known.key, &known.seen)));
         let mut known = Known { repeats: Vec::new(), suspects };
@@ -110,14 +117,14 @@ impl Salvage<'_> {
     /// refused itself.
     async fn settle_repeats(
         &mut self,
-        (probe, keys): (&Probe, &OfKeys),
+        asked: Asked<'_>,
         repeats: Vec<(u64, Repeat)>,
         showing: &Showing<'_>,
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
-        let keys: &[KnownKey] = keys.known_keys.as_ref().map_or(&[], |known| &known.keys);
+        let keys: &[KnownKey] = asked.keys.known_keys.as_ref().map_or(&[], |known| &known.keys);
         // Which key a row is refused for that was not taken out here is known where there is one, and no trigger that says the same.
-        let is_plain = keys.len() == 1 && probe.tells_all();
+        let is_plain = keys.len() == 1 && asked.probe.tells_all();
         let only_key =
             |error: &Error| (is_plain && error.sqlstate() == Some(sqlstate::UNIQUE_VIOLATION)).then_some(0);
         let mut reasons: HashMap<u64, Option<usize>> =
@@ -209,30 +216,30 @@ impl Salvage<'_> {
     /// The same about rows in binary, by their keys; about the suspects alone if these are told.
     async fn ask_keys(
         &mut self,
-        (probe, keys): (&Probe, &OfKeys),
+        asked: Asked<'_>,
         written: &Written<'_>,
         rows: Vec<u64>,
         suspects: &[u64],
         refused: &mut Vec<Refused>,
     ) -> Result<Vec<u64>, ChunkError> {
         let Some(first) = rows.first().filter(|_| rows.len() >= ASKED_MIN) else { return Ok(rows) };
-        let chosen = keys.are_told().then_some(suspects);
+        let chosen = asked.keys.are_told().then_some(suspects);
         if chosen.is_some_and(<[u64]>::is_empty) {
             return Ok(rows);
         }
         self.told = Some(0);
         self.save().await?;
-        if !self.is_current(probe).await? {
+        if !self.is_current(asked.probe).await? {
             return Ok(rows);
         }
-        let Some(broken) = self.broken_keys((probe, keys), written, *first, chosen).await? else {
+        let Some(broken) = self.broken_keys(asked, written, *first, chosen).await? else {
             self.spoil();
             return Ok(rows);
         };
         if chosen.is_none() && !broken.is_empty() {
             // Those that repeat another of the chunk are not among the rows any more.
             let mut left = broken.iter().filter(|broken| rows.binary_search(&broken.row).is_ok());
-            keys.set_told(left.all(|broken| suspects.binary_search(&broken.row).is_ok()));
+            asked.keys.set_told(left.all(|broken| suspects.binary_search(&broken.row).is_ok()));
         }
         let before = refused.len();
         let left = without(rows, broken, refused);
@@ -243,11 +250,12 @@ impl Salvage<'_> {
     /// As [`Salvage::broken`], of the keys of all rows from this one on, or of those that are chosen.
     async fn broken_keys(
         &mut self,
-        (probe, keys): (&Probe, &OfKeys),
+        asked: Asked<'_>,
         written: &Written<'_>,
         first: u64,
         chosen: Option<&[u64]>,
     ) -> Result<Option<Vec<Broken>>, ChunkError> {
+        let Asked { probe, keys } = asked;
         match self.session.client().batch_execute(&keys.question.make_sql).await {
             Ok(()) => {}
             Err(error) if error.as_db_error().is_some() => return Ok(None),
