@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 PROGRAMS = Path(os.environ.get("HOWDAH_TEST_SERVERS", "target/servers")).resolve()
 MAJORS = [13, 15, 18]
 START_SECONDS_MAX = 60
+# What the servers of a test run take at most, several times.
+ROOM_IN_MEMORY = 4 << 30
 
 
 @dataclass(frozen=True)
@@ -82,11 +84,22 @@ def _free_port() -> int:
         return port
 
 
+def _parent() -> str | None:
+    """Return where the data goes: memory where that has room, since it need not outlive the machine."""
+    memory = Path("/dev/shm")
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) * 1024
+        if min(shutil.disk_usage(memory).free, available) >= ROOM_IN_MEMORY:
+            return str(memory)
+    return None
+
+
 @contextlib.contextmanager
 def _running(major: int) -> Iterator[Server]:
     programs = PROGRAMS / f"pg{major}/bin"
     account = _account()
-    folder = Path(tempfile.mkdtemp(prefix="howdah-python-"))
+    folder = Path(tempfile.mkdtemp(prefix="howdah-python-", dir=_parent()))
     try:
         if account:
             os.chown(folder, int(str(account["user"])), int(str(account["group"])))
