@@ -3,7 +3,7 @@
 use crate::printer;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{LeftOut, Limit, LimitOf, Mend, SessionsStep, Stage, Summary};
+use howdah_engine::model::{LeftOut, Limit, LimitOf, Mend, SessionsStep, Stage, Summary, counted, plural};
 use howdah_engine::spelling;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -27,12 +27,11 @@ pub fn text(summary: &Summary) -> String {
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "job {}  {ended} in {}, {} {}, {} at most",
+        "job {}  {ended} in {}, {}, {} at most",
         printer::line(&summary.job),
         show_seconds(seconds),
-        show_count(summary.files.len() as u64),
-        plural(summary.files.len() as u64, "file", "files"),
-        sessions(summary.sessions),
+        counted(&show_count(summary.files.len() as u64), "file"),
+        counted(summary.sessions, "session"),
     );
     let _ = writeln!(text, "server {}", summary.server);
     let _ = writeln!(
@@ -46,15 +45,21 @@ pub fn text(summary: &Summary) -> String {
     if summary.rows_stored_before > 0 {
         let _ = writeln!(
             text,
-            "       {} rows more were stored by another run of this job",
-            show_count(summary.rows_stored_before)
+            "       {} {} stored by another run of this job",
+            show_count(summary.rows_stored_before),
+            plural(summary.rows_stored_before, "row more was", "rows more were")
         );
     }
     if summary.rows_waiting > 0 {
-        let rows = show_count(summary.rows_waiting);
         let _ = writeln!(
             text,
-            "       {rows} rows were read into staging tables and have not come into their table"
+            "       {} {} not come into their table",
+            show_count(summary.rows_waiting),
+            plural(
+                summary.rows_waiting,
+                "row was read into a staging table and has",
+                "rows were read into staging tables and have"
+            )
         );
     }
     let _ = writeln!(text, "time   {}", stages(summary));
@@ -82,21 +87,19 @@ pub fn text(summary: &Summary) -> String {
 /// What was found when the tables were compared with the sources.
 fn tell_verified(text: &mut String, summary: &Summary) {
     let Some(verified) = &summary.verified else { return };
-    let rows = show_count(verified.rows);
+    let rows = show_rows(verified.rows);
     let _ = match &verified.checksum {
         Some(checksum) => {
-            writeln!(
-                text,
-                "verify {rows} rows compared with the files read again: equal; checksum {checksum}"
-            )
+            writeln!(text, "verify {rows} compared with the files read again: equal; checksum {checksum}")
         }
         None => {
-            writeln!(text, "verify {rows} rows counted in the table: as many as were read and not rejected")
+            writeln!(text, "verify {rows} counted in the table: as many as were read and not rejected")
         }
     };
     if verified.rows_of_others > 0 {
         let others = show_count(verified.rows_of_others);
-        let _ = writeln!(text, "       {others} rows more are there that this job has not stored");
+        let are = plural(verified.rows_of_others, "row more is", "rows more are");
+        let _ = writeln!(text, "       {others} {are} there that this job has not stored");
     }
 }
 
@@ -156,7 +159,8 @@ fn search(trace: &[SessionsStep]) -> Option<String> {
     let (found, begun_with) = (&trace[end], trace[0].before);
     let tried: Vec<String> = trace[..=end].iter().map(|step| step.before.to_string()).collect();
     let found_after = show_seconds(found.seconds);
-    let text = || format!("{} after {found_after}; tried {}", sessions(found.after), tried.join(", "));
+    let found_sessions = counted(found.after, "session");
+    let text = || format!("{found_sessions} after {found_after}; tried {}", tried.join(", "));
     (found.after != begun_with).then(text)
 }
 
@@ -251,8 +255,8 @@ fn list_changes(text: &mut String, summary: &Summary) {
             show_count(changes.deleted)
         );
         if changes.duplicates > 0 {
-            let count = show_count(changes.duplicates);
-            let _ = write!(text, "; {count} records of a key that another one counts for");
+            let records = counted(&show_count(changes.duplicates), "record");
+            let _ = write!(text, "; {records} of a key that another one counts for");
         }
         if changes.held_back > 0 {
             let count = show_count(changes.held_back);
@@ -266,21 +270,20 @@ fn list_mends(text: &mut String, summary: &Summary) {
     for read in &summary.read {
         let _ = writeln!(
             text,
-            "read   {}.{}: {} values as {}",
+            "read   {}.{}: {} as {}",
             read.table,
             read.column,
-            show_count(read.values),
+            counted(&show_count(read.values), "value"),
             spelling(&read.reading)
         );
     }
     if summary.comments > 0 {
-        let comments = plural(summary.comments, "comment", "comments");
-        let _ = writeln!(text, "passed over {} {comments}", show_count(summary.comments));
+        let _ = writeln!(text, "passed over {}", counted(&show_count(summary.comments), "comment"));
     }
     let mended: Vec<String> = summary
         .mended
         .iter()
-        .map(|(mend, count)| format!("{} {}", show_count(*count), mend_words(*mend)))
+        .map(|(mend, count)| format!("{} {}", show_count(*count), mend_words(*mend, *count)))
         .collect();
     if !mended.is_empty() {
         let _ = writeln!(text, "mended {}", mended.join(", "));
@@ -310,27 +313,20 @@ fn place_of(out: &LeftOut) -> String {
     format!("{}{line}{record}{byte}{column}{sqlstate}", short(&out.file))
 }
 
-fn mend_words(mend: Mend) -> &'static str {
+fn mend_words(mend: Mend, count: u64) -> String {
+    let records = plural(count, "record", "records");
     match mend {
-        Mend::ShortRow => "short records padded with NULL",
-        Mend::SurplusEmpty => "records with surplus empty fields",
-        Mend::StrayQuote => "records with a stray quote",
-        Mend::OtherQuotes => "records in another quote style",
-        Mend::OtherDelimiter => "records with another delimiter",
-        Mend::OtherLineEnding => "records with another line ending",
-        Mend::BrokenBytes => "records with broken bytes",
-        Mend::NulBytes => "records with NUL bytes",
-        Mend::BlankRow => "blank records dropped",
-        Mend::LeftOut => "records left out",
+        Mend::ShortRow => format!("short {records} padded with NULL"),
+        Mend::SurplusEmpty => format!("{records} with surplus empty fields"),
+        Mend::StrayQuote => format!("{records} with a stray quote"),
+        Mend::OtherQuotes => format!("{records} in another quote style"),
+        Mend::OtherDelimiter => format!("{records} with another delimiter"),
+        Mend::OtherLineEnding => format!("{records} with another line ending"),
+        Mend::BrokenBytes => format!("{records} with broken bytes"),
+        Mend::NulBytes => format!("{records} with NUL bytes"),
+        Mend::BlankRow => format!("blank {records} dropped"),
+        Mend::LeftOut => format!("{records} left out"),
     }
-}
-
-fn sessions(count: u32) -> String {
-    format!("{count} {}", plural(u64::from(count), "session", "sessions"))
-}
-
-fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
-    if count == 1 { one } else { many }
 }
 
 #[cfg(test)]

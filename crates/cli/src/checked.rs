@@ -3,7 +3,7 @@
 use crate::account::short;
 use crate::units::{show_bytes, show_count, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};
+use howdah_engine::model::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked, counted};
 use std::fmt::Write;
 
 /// Places shown of each kind; `--json` has more.
@@ -53,9 +53,8 @@ fn show_finding(text: &mut String, finding: &Finding) {
     let sqlstate = finding.sqlstate.as_ref().map(|code| format!(" (SQLSTATE {code})")).unwrap_or_default();
     let _ = writeln!(
         text,
-        "bad    {} {} for {}{column}{sqlstate}: {}",
-        show_count(finding.records),
-        if finding.records == 1 { "record" } else { "records" },
+        "bad    {} for {}{column}{sqlstate}: {}",
+        counted(&show_count(finding.records), "record"),
         finding.table,
         finding.reason
     );

@@ -1,9 +1,8 @@
-//! Every option, declared once, as typed. Help text, man page and shell completions are made from these
-//! declarations. Names are COPY's and libpq's where these have one.
+//! Every option, declared once, as typed: help, man page and completions are made of it. Names are COPY's and libpq's where these have one.
 
 use crate::bad_records::BadRecordOptions;
 use crate::rerun::RerunOptions;
-use crate::settings::ledger_needed;
+use crate::settings::{ledger_needed, read_again};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
@@ -34,6 +33,7 @@ pub enum Command {
     #[command(mut_arg("ledger", ledger_needed))]
     Check(Box<LoadOptions>),
     /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
+    #[command(mut_arg("sources", read_again))]
     Bench(Box<BenchOptions>),
     /// Show the jobs that the ledger of a database remembers
     #[command(mut_arg("ledger", ledger_needed))]

@@ -132,6 +132,14 @@ pub(crate) fn ledger_needed(option: clap::Arg) -> clap::Arg {
     option.help(format!("The schema that keeps the ledger [default: {LEDGER_DEFAULT}]"))
 }
 
+/// Sources of a verb that reads them more than once, which nobody can do with a pipe.
+pub(crate) fn read_again(option: clap::Arg) -> clap::Arg {
+    option.help(
+        "What to load: a path, glob, directory, or a URL with s3://, gs://, az://, http:// or https://. `{table}` in it stands \
+         for the table's name",
+    )
+}
+
 /// The schema that keeps the ledger, for the verbs that need one.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! the IEC names say the same.
 
 pub use howdah_engine::model::show_count;
-use howdah_engine::model::{Error, ErrorKind, Result};
+use howdah_engine::model::{Error, ErrorKind, Result, counted};
 
 /// Bytes: `16MB`, `16MiB`, `1GB`, or a bare number.
 ///
@@ -132,7 +132,7 @@ pub(crate) fn show_bytes(bytes: u64) -> String {
 
 /// `1 row`, `4,000,000 rows`.
 pub(crate) fn show_rows(count: u64) -> String {
-    format!("{} {}", show_count(count), if count == 1 { "row" } else { "rows" })
+    counted(&show_count(count), "row")
 }
 
 /// Seconds for people: `0.42 s`, `12.3 s`, `4 min 07 s`.
@@ -154,6 +154,7 @@ pub(crate) fn show_seconds(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use howdah_engine::model::{plural, show_size};
 
     #[test]
     fn names_with_commas_stand_in_quotes() {
@@ -179,6 +180,10 @@ mod tests {
         assert_eq!(bytes("x", "4096").unwrap(), 4096);
         assert_eq!(milliseconds("x", "10min").unwrap(), 600_000);
         assert_eq!(milliseconds("x", "5").unwrap(), 5000);
+        for size in [0, 1, 1000, 1024, 63 << 20, 3 << 30, 5 << 40, (1 << 40) + 1, u64::MAX] {
+            assert_eq!(bytes("x", &show_size(size)).unwrap(), size);
+        }
+        assert_eq!(show_size(63 << 20), "63MB");
         for wrong in ["", "MB", "-1", "1x", "99999999999TB", "1.5MB"] {
             assert!(bytes("x", wrong).is_err(), "{wrong}");
         }
@@ -207,6 +212,8 @@ mod tests {
     #[test]
     fn people_get_round_figures() {
         assert_eq!(show_count(4_000_000), "4,000,000");
+        assert_eq!([show_rows(0), show_rows(1), show_rows(4000)], ["0 rows", "1 row", "4,000 rows"]);
+        assert_eq!([1, 2].map(|count| plural(count, "row was", "rows were")), ["row was", "rows were"]);
         assert_eq!(show_bytes(178_257_920), "170 MB");
         assert_eq!(show_seconds(247.2), "4 min 07 s");
     }

@@ -20,6 +20,7 @@ use howdah_model::plan::TablePlan;
 use howdah_model::summary::Status;
 use howdah_model::{
     Changes, Error, ErrorKind, Keep, Mode, Plan, Relation, Result, Stage, StagingPlan, TuneScope, Verify,
+    counted, plural,
 };
 use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
@@ -254,7 +255,7 @@ pub(crate) fn warn_of_order(run: &Run) {
     }
     let rejected = rows_rejected(run);
     if rejected > 0 {
-        let records = if rejected == 1 { "record was" } else { "records were" };
+        let records = plural(rejected, "record was", "records were");
         run.warn(format!(
             "{rejected} {records} rejected: where one of them is the one of its key that --keep lets count, another record of this \
              key counts in its place"
@@ -278,7 +279,7 @@ fn expect_none_left_out(run: &Run) -> Result<()> {
     if left_out == 0 {
         return Ok(());
     }
-    let records = if left_out == 1 { "record was" } else { "records were" };
+    let records = plural(left_out, "record was", "records were");
     let message =
         format!("{left_out} {records} left out, whose rows --delete-missing would delete: none is changed");
     Err(Error::new(ErrorKind::Record, message)
@@ -293,7 +294,8 @@ fn expect_all_staged(run: &Run, into: &Into, staged: u64) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "of {stored} rows for {} that were stored {staged} wait in its staging table: the server has lost the others, as after a \
+        counted(stored, "row"),
+        "of {} for {} that the load has stored {staged} wait in its staging table: the server has lost the others, as after a \
          failover to a standby that was behind",
         into.relation
     );
@@ -331,7 +333,8 @@ fn done(rows_stored: u64, sql: &str) -> Ending<'_> {
 async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     let ways: Vec<Way<'_>> = tables.iter().map(|into| way(run, into)).collect();
     let rows = run.tally.rows_stored();
-    run.tell(format!("{rows} rows come into {} in one transaction", names(tables)));
+    let come = plural(rows, "row comes", "rows come");
+    run.tell(format!("{rows} {come} into {} in one transaction", names(tables)));
     let sql = ending_sql(ledger, &run.plan);
     let ending = done(rows, &sql);
     let work = async |session: &Session| {
@@ -442,7 +445,8 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
     let (changes, rows) = on_session(run, read).await?;
     if rows != waiting {
         let message = format!(
-            "{waiting} rows waited for {}, but {rows} were dealt with: the parts that were done at different times do not meet, as after \
+            counted(waiting, "row"),
+            "{} waited for {}, but {rows} were dealt with: the parts that were done at different times do not meet, as after \
              a VACUUM FULL or CLUSTER of the staging table in between",
             into.relation
         );

@@ -10,7 +10,7 @@
 //! order, and whoever holds a buffer waits only for I/O or for holders of earlier pieces.
 
 use bytes::Bytes;
-use howdah_model::{Error, ErrorKind, Jobs, Result, Taper};
+use howdah_model::{Error, ErrorKind, Jobs, Result, Taper, show_size};
 use howdah_transcode::decompress::AHEAD_BYTES_MIN;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -120,7 +120,9 @@ impl Layout {
             return Err(Error::new(
                 ErrorKind::Usage,
                 format!(
-                    "a memory budget of {memory_bytes} bytes is too small: expected at least {MEMORY_BYTES_MIN}"
+                    "a memory budget of {} is too small: expected at least {}",
+                    show_size(memory_bytes),
+                    show_size(MEMORY_BYTES_MIN)
                 ),
             )
             .with_hint("give --memory 64MB or more"));
@@ -157,7 +159,11 @@ impl Layout {
         if buffers < BUFFERS_MIN {
             return Err(Error::new(
                 ErrorKind::Usage,
-                format!("chunks of {chunk_bytes} bytes do not fit a memory budget of {memory_bytes} bytes"),
+                format!(
+                    "chunks of {} do not fit a memory budget of {}",
+                    show_size(chunk_bytes),
+                    show_size(memory_bytes)
+                ),
             )
             .with_hint(match extent.is_cut {
                 true => "chunks of this size are stored, and the others are as long: give a larger --memory",

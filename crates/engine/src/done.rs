@@ -8,7 +8,7 @@ use crate::pipeline::{Receipts, Run};
 use crate::plan::{Planned, in_tables, ledger_of};
 use crate::tally::Tally;
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Event, KnownFiles, Origin, Place, Plan, Receipt, Result};
+use howdah_model::{Error, ErrorKind, Event, KnownFiles, Origin, Place, Plan, Receipt, Result, counted};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -138,8 +138,9 @@ fn expect_all(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> {
 /// The job has finished without this chunk.
 pub(crate) fn beyond_the_end(origin: &Origin) -> Error {
     let message = format!(
-        "the source goes on behind what the finished job has stored: expected its end before chunk {}, got {} more records",
-        origin.chunk_no, origin.records
+        "the source goes on behind what the finished job has stored: expected its end before chunk {}, got {}",
+        origin.chunk_no,
+        counted(origin.records, "more record")
     );
     let place =
         Place { record: Some(origin.first_record), byte: Some(origin.start_byte), ..Place::default() };

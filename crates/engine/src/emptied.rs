@@ -4,7 +4,7 @@
 use crate::arrival::on_session;
 use crate::load::file_nos;
 use crate::pipeline::Run;
-use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan};
+use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan, counted};
 use howdah_target::ledger::{Ledger, StoredRows, Volatile};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
@@ -78,16 +78,17 @@ impl Gone {
     /// Why the job does not go on as if its rows were there.
     pub(crate) fn error(&self, job_id: &str) -> Error {
         let Gone { relation, stored: StoredRows { rows, emptied_by, goes_on, is_deleted } } = self;
+        let rows = counted(*rows, "row");
         let message = match emptied_by {
             Some(other) if *is_deleted => format!(
                 "job {other} has deleted rows of {relation} (--delete-missing) since job {job_id}, which did not end, has stored {rows} \
-                 rows there, which may be among them"
+                 there, which may be among them"
             ),
             Some(other) => format!(
-                "job {other} has emptied {relation} since job {job_id}, which did not end, has stored {rows} rows there"
+                "job {other} has emptied {relation} since job {job_id}, which did not end, has stored {rows} there"
             ),
             None => format!(
-                "{relation} is empty, though job {job_id}, which did not end, has stored {rows} rows there: somebody has emptied it"
+                "{relation} is empty, though job {job_id}, which did not end, has stored {rows} there: somebody has emptied it"
             ),
         };
         Error::new(ErrorKind::Table, message).with_hint(match goes_on {

@@ -11,7 +11,7 @@ use crate::feed::{first_byte, open_all};
 use crate::load::by_file;
 use crate::pipeline::{self, Receipts, Run};
 use crate::retry::patiently;
-use howdah_model::{Error, ErrorKind, Event, Mode, Plan, Receipt, Relation, Result, Stage};
+use howdah_model::{Error, ErrorKind, Event, Mode, Plan, Receipt, Relation, Result, Stage, counted, plural};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{FileAccount, Ledger};
 use howdah_target::session::Session;
@@ -62,7 +62,8 @@ fn expect_kept_here(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> 
         let (_, rows) = missing(run, no, receipts);
         if rows > 0 && table.outside {
             let message = format!(
-                "the server has lost that {rows} rows went into {}, which may keep them elsewhere: nobody knows whether they are there",
+                "the server has lost that {} went into {}, which may keep them elsewhere: nobody knows whether they are there",
+                counted(rows, "row"),
                 table.table.relation
             );
             return Err(Error::new(ErrorKind::CommitUnknown, message).in_file(&file.location).with_hint(
@@ -76,7 +77,7 @@ fn expect_kept_here(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> 
 /// Whoever opens a named pipe once more waits for a writer that may never come, or takes the bytes of the next one for those that are lost.
 fn expect_all_come_again(run: &Run, missing: u64) -> Result<()> {
     let Some(pipe) = run.plan.files.iter().find(|file| !file.rereadable) else { return Ok(()) };
-    let message = format!("the server has lost {missing} rows, and a pipe cannot be read again");
+    let message = format!("the server has lost {}, and a pipe cannot be read again", counted(missing, "row"));
     let lost = Error::new(ErrorKind::ConnectionLost, message).in_file(&pipe.location);
     Err(lost.with_hint(Way::of(&run.plan).told().unwrap_or_default()))
 }
@@ -149,7 +150,7 @@ fn check_rows(location: &str, read: u64, stored: u64) -> Result<()> {
     if read == stored {
         return Ok(());
     }
-    let message = format!("read {read} records, but {stored} are stored or kept as rejected");
+    let message = format!("read {}, but {stored} are stored or kept as rejected", counted(read, "record"));
     Err(Error::new(ErrorKind::Internal, message).in_file(location))
 }
 
@@ -186,19 +187,21 @@ pub(crate) async fn note_account(run: &Run) -> Result<()> {
 
 /// Reads the files again and loads the chunks that have no receipt any more.
 async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u64) -> Result<()> {
+    let rows = counted(missing, "row");
     let message = match run.plan.job.arrival.freeze {
         false if run.ledger.as_ref().is_some_and(Ledger::is_volatile) => format!(
             "the server crashed and has emptied the UNLOGGED tables, of rows that were in them before as well: loading \
-             {missing} rows again"
+             {rows} again"
         ),
         false => format!(
-            "the server crashed and lost {missing} rows it had not yet written to disk: loading these again"
+            "the server crashed and lost {rows} it had not yet written to disk: loading {} again",
+            plural(missing, "it", "these")
         ),
-        true => format!("{missing} rows whose transaction was lost are loaded again"),
+        true => format!("{rows} whose transaction was lost {} loaded again", plural(missing, "is", "are")),
     };
     // How far that is, the files do not tell: most of what is read of them is in. Before the notice, with which a share of it would
     // be told otherwise.
-    run.is_at(format!("loading {missing} rows again"));
+    run.is_at(format!("loading {rows} again"));
     run.context.listener.on_event(&Event::Notice { message });
     run.frozen.restart(run).await;
     let opened = open_all(&run.context, &run.plan).await?;

@@ -12,7 +12,9 @@ use crate::emptied;
 use crate::pipeline::Run;
 use crate::tries::Tries;
 use crate::tune;
-use howdah_model::{Error, ErrorKind, Event, Plan, ReplicaLag, Result, TablePlan, TuneScope, sqlstate};
+use howdah_model::{
+    Error, ErrorKind, Event, Plan, ReplicaLag, Result, TablePlan, TuneScope, plural, sqlstate,
+};
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
 use lagging::{Lagging, News, too_far};
@@ -307,8 +309,9 @@ impl Guard {
         if most < wanted && self.told_sessions.is_none_or(|told| most < told) {
             self.told_sessions = Some(most);
             run.tell(format!(
-                "at most {most} sessions copy at once: the server has few connections left, of which {reserved} are left \
-                 to others (--reserve-connections)"
+                "at most {most} {} at once: the server has few connections left, of which {reserved} are left \
+                 to others (--reserve-connections)",
+                plural(most, "session copies", "sessions copy")
             ));
         }
     }

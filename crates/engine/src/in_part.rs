@@ -5,7 +5,7 @@ use crate::begin::{comes_on_top, in_turn_ms};
 use crate::load::file_nos;
 use crate::plan::is_filled;
 use crate::{Connection, again};
-use howdah_model::{Error, ErrorKind, Event, Job, Plan, Relation, Result, Table, TablePlan};
+use howdah_model::{Error, ErrorKind, Event, Job, Plan, Relation, Result, Table, TablePlan, counted};
 use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin, Own, StoredInPart, UndoKind};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
@@ -143,10 +143,11 @@ fn is_made_anew(row: &JobRow, table: &Table) -> bool {
 /// Why they are not stored once more.
 pub(crate) fn error(connection: &Connection, ledger: &Ledger, stored: &StoredInPart) -> Error {
     let StoredInPart { job_id, location, table, rows, has_changed, .. } = stored;
+    let rows = counted(*rows, "row");
     let resume = again::command(connection, "resume", job_id, ledger.schema());
     let as_it_was = if *has_changed { ", with the file as it was then" } else { "" };
     let message = format!(
-        "job {job_id}, which did not end, has stored {rows} rows of {location} in {table}; this load would store them once more"
+        "job {job_id}, which did not end, has stored {rows} of {location} in {table}; this load would store them once more"
     );
     Error::new(ErrorKind::Table, message).with_hint(format!(
         "finish that job by its own command or `{resume}`{as_it_was}; or remove the rows that it has stored, delete it from the ledger, and run this \
@@ -157,8 +158,9 @@ pub(crate) fn error(connection: &Connection, ledger: &Ledger, stored: &StoredInP
 /// What is said where `--force`, or `--known load` beside a load at work, means to load the files all the same.
 pub(crate) fn warning(stored: &StoredInPart) -> String {
     let StoredInPart { job_id, location, table, rows, at_work, .. } = stored;
+    let rows = counted(*rows, "row");
     let how = if *at_work { "is at work" } else { "did not end" };
     format!(
-        "job {job_id}, which {how}, has stored {rows} rows of {location} in {table}: those of this load come beside them"
+        "job {job_id}, which {how}, has stored {rows} of {location} in {table}: those of this load come beside them"
     )
 }

@@ -2,7 +2,7 @@
 //! and bring rows in beside the run that goes on.
 
 use crate::Context;
-use howdah_model::{Error, Result, sqlstate};
+use howdah_model::{Error, Result, plural, sqlstate};
 use howdah_target::activity;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Session};
@@ -61,8 +61,10 @@ pub(crate) async fn end_all(
     while !left(context, session, ledger, job_id).await?.is_empty() && began.elapsed() < GONE_WITHIN {
         context.stop.sleep(LOOK_EVERY).await?;
     }
-    let were = if sessions == 1 { "1 session was" } else { &format!("{sessions} sessions were") };
-    context.tell(format!("a run of job {job_id} was killed, and {were} still at work on the server: ended"));
+    let were = plural(sessions, "session was", "sessions were");
+    context.tell(format!(
+        "a run of job {job_id} was killed, and {sessions} {were} still at work on the server: ended"
+    ));
     Ok(())
 }
 

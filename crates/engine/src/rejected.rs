@@ -15,7 +15,7 @@ use crate::history::JobRow;
 use crate::pipeline::Run;
 use crate::{Connection, again};
 use futures_util::StreamExt;
-use howdah_model::{Plan, RejectsOf, Result, ValueSettings, sqlstate};
+use howdah_model::{Plan, RejectsOf, Result, ValueSettings, counted, plural, sqlstate};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use layout::{Layout, Layouts};
@@ -255,15 +255,18 @@ pub(crate) async fn settle(run: &Run) -> Result<()> {
     let read = run.tally.rows_read();
     if waiting > read {
         run.warn(format!(
-            "these files had {read} of the {waiting} records that job {} has rejected; which, nobody knows, so that all stay \
+            "these files had {read} of the {} that job {} has rejected; which, nobody knows, so that all stay \
              noted as not loaded",
+            counted(waiting, "record"),
             of.job_id
         ));
     } else if waiting < read && waiting > 0 {
         run.warn(format!(
-            "these files had {read} records, and only {waiting} that job {} has rejected were not loaded yet: others may be in the \
+            "these files had {}, and only {waiting} that job {} has rejected {} not loaded yet: others may be in the \
              table twice",
-            of.job_id
+            counted(read, "record"),
+            of.job_id,
+            plural(waiting, "was", "were")
         ));
     }
     Ok(())

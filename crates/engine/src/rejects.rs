@@ -11,7 +11,8 @@ use crate::plan::{chunk_format, plain_bytes};
 use bytes::Bytes;
 use howdah_model::plan::{Care, Encode};
 use howdah_model::{
-    Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result, sqlstate,
+    Aside, CopyChunk, Error, ErrorKind, Form, MaxErrors, OnError, Place, Plan, Reject, Result, counted,
+    sqlstate,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
 use howdah_target::salvage::{
@@ -277,15 +278,14 @@ pub(crate) fn check(run: &Run) -> Result<()> {
 }
 
 fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
+    let records = counted(read, "record");
     let message = match max {
         Some(MaxErrors::Count(count)) if rejected > count => {
-            format!("the table refuses {rejected} of {read} records, more than --max-errors {count} allows")
+            format!("the table refuses {rejected} of {records}, more than --max-errors {count} allows")
         }
         Some(MaxErrors::MilliPercent(share)) if is_beyond(MaxErrors::MilliPercent(share), rejected, read) => {
             let percent = share as f64 / 1000.0;
-            format!(
-                "the table refuses {rejected} of {read} records, more than --max-errors {percent}% allows"
-            )
+            format!("the table refuses {rejected} of {records}, more than --max-errors {percent}% allows")
         }
         _ => format!("the table refuses all of the first {read} records"),
     };

@@ -8,7 +8,7 @@
 use crate::Context;
 use crate::feed::Asker;
 use crate::misfits::Misfits;
-use howdah_model::{Arrival, Reading, Relation, Result};
+use howdah_model::{Arrival, Reading, Relation, Result, counted};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
 use howdah_transcode::infer::{
@@ -348,8 +348,10 @@ pub(crate) fn needed_as_read(has: &str, state: &ColumnState, reading: &Reading) 
         ..=18 if is_integer && decimals == 0 => "bigint",
         _ => "numeric",
     };
-    let evidence =
-        format!("numbers of up to {before} digits before the decimal sign and {decimals} behind it");
+    let evidence = format!(
+        "numbers of up to {} before the decimal sign and {decimals} behind it",
+        counted(before, "digit")
+    );
     Some(told_by(type_name, evidence))
 }
 
@@ -406,7 +408,7 @@ pub(crate) fn count_characters(value: &[u8]) -> usize {
 
 /// What such a column becomes for longer values. The server need not rewrite the table for that.
 pub(crate) fn without_limit(limit: usize) -> Inferred {
-    told_by("text", format!("strings of more than {limit} characters"))
+    told_by("text", format!("strings of more than {}", counted(limit, "character")))
 }
 
 /// The SQL that gives the text of what is stored, where the usual one would rewrite the table for nothing.

@@ -49,5 +49,5 @@ pub use summary::{
 };
 pub use table::{Column, NewColumn, NewTable, Relation, RelationKind, Table, TableChange};
 pub use tuning::{Guards, ReplicaLag, Tune, TuneScope, Tuned, TuningPlan, UnloggedTable};
-pub use units::show_count;
+pub use units::{counted, plural, show_count, show_size};
 pub use verify::{Verified, Verify};

@@ -2,7 +2,7 @@
 //! whose kind says whether trying again can help. Their texts do not pass: they may hold URLs and signatures.
 
 use crate::location::Scheme;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, counted};
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -107,7 +107,7 @@ pub(crate) fn replaced(location: &str) -> Error {
 
 /// The body ended before its stated end.
 pub(crate) fn short(location: &str, reached: u64, end: u64) -> Error {
-    let message = format!("the answer broke off at stored byte {reached}, expected {end} bytes");
+    let message = format!("the answer broke off at stored byte {reached}, expected {}", counted(end, "byte"));
     Error::new(ErrorKind::SourceTransient, message).in_file(location)
 }
 

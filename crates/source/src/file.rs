@@ -10,7 +10,7 @@ use crate::stdin::Pipe;
 use crate::walk::Walk;
 use crate::{BLOCK_BYTES, OBJECTS_MAX};
 use bytes::Bytes;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, counted};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -113,7 +113,8 @@ impl LocalFile {
     /// The file ended before its size; a change explains it, or else the disk lies.
     fn cut_short(&self, file: &File, reached: u64) -> Error {
         let unexplained = || {
-            let message = format!("reading ended at byte {reached}, expected {} bytes", self.bytes);
+            let message =
+                format!("reading ended at byte {reached}, expected {}", counted(self.bytes, "byte"));
             Error::new(ErrorKind::SourceIo, message).in_file(&self.location)
         };
         self.check(file).err().unwrap_or_else(unexplained)

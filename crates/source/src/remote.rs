@@ -5,7 +5,7 @@ use crate::failure;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, counted};
 
 /// Where the body of an answer begins and must end.
 pub(crate) struct RemoteStream {
@@ -41,7 +41,7 @@ impl RemoteStream {
             let skipped = self.wanted_from.saturating_sub(self.reached).min(block.len() as u64);
             self.reached += block.len() as u64;
             if let Some(end) = self.end.filter(|end| self.reached > *end) {
-                let message = format!("the answer is longer than the {end} bytes expected");
+                let message = format!("the answer is longer than the {} expected", counted(end, "byte"));
                 return Err(Error::new(ErrorKind::SourceIo, message).in_file(&self.location));
             }
             // Not more than the block's length, which is a usize.

@@ -20,7 +20,7 @@ use futures_util::future::join5;
 use howdah_model::route::Leaf;
 use howdah_model::{
     BinaryPlan, CopyChunk, Error, ErrorKind, Form, FormatKind, Receipt, RelationKind, TablePlan, TriggersWay,
-    sqlstate,
+    counted, sqlstate,
 };
 use std::collections::VecDeque;
 use std::slice;
@@ -476,7 +476,8 @@ fn quotes_empty_values(table: &TablePlan) -> bool {
 }
 
 pub(crate) fn wrong_count(rows: u64, records: u64) -> Error {
-    let message = format!("the server counted {rows} rows in a chunk of {records} records; rolled back");
+    let (rows, records) = (counted(rows, "row"), counted(records, "record"));
+    let message = format!("the server counted {rows} in a chunk of {records}; rolled back");
     Error::new(ErrorKind::Internal, message).with_hint(
         "a BEFORE INSERT trigger that returns NULL drops rows; load without it, or into another table",
     )

@@ -4,7 +4,7 @@
 //! stop at the same record with the same words.
 
 use crate::cells::{Flaw, Record};
-use howdah_model::{Error, ErrorKind, Place, sqlstate};
+use howdah_model::{Error, ErrorKind, Place, counted, sqlstate};
 
 /// What the user can do about most of them.
 pub(crate) const HINT: &str =
@@ -67,24 +67,25 @@ impl Fault {
     pub(crate) fn message(self) -> String {
         match self {
             Fault::Flaw(Flaw::QuoteInside(at)) => {
-                format!("a quote stands inside an unquoted field, {at} bytes into the record")
+                format!("a quote stands inside an unquoted field, {} into the record", counted(at, "byte"))
             }
             Fault::Flaw(Flaw::TextAfterQuote(at)) => {
-                format!("expected a delimiter behind the closing quote, got text, {at} bytes into the record")
+                let at = counted(at, "byte");
+                format!("expected a delimiter behind the closing quote, got text, {at} into the record")
             }
             Fault::Flaw(Flaw::Unclosed(at)) => {
-                format!("the quote that opens {at} bytes into the record is never closed")
+                format!("the quote that opens {} into the record is never closed", counted(at, "byte"))
             }
             Fault::Flaw(Flaw::LineEnding(at)) => {
                 format!(
-                    "another line ending than the file's stands outside quotes, {at} bytes into the record"
+                    "another line ending than the file's stands outside quotes, {} into the record",
+                    counted(at, "byte")
                 )
             }
-            Fault::Width { expected: 1, got } => format!("expected 1 field, got {got}"),
-            Fault::Width { expected, got } => format!("expected {expected} fields, got {got}"),
+            Fault::Width { expected, got } => format!("expected {}, got {got}", counted(expected, "field")),
             Fault::Nul { .. } => "the record holds a NUL byte".to_owned(),
             Fault::NotUtf8 { at, .. } => {
-                format!("the bytes {at} bytes into the record are no character of UTF-8")
+                format!("the bytes {} into the record are no character of UTF-8", counted(at, "byte"))
             }
         }
     }

@@ -7,7 +7,9 @@
 use crate::encode::{BinaryEncoder, is_storable};
 use crate::header::field_behind;
 use crate::split::{Rules, State, Tail};
-use howdah_model::{Aside, Bounds, Doubt, Eol, Error, ErrorKind, Format, KnownTypes, Place, sqlstate};
+use howdah_model::{
+    Aside, Bounds, Doubt, Eol, Error, ErrorKind, Format, KnownTypes, Place, counted, sqlstate,
+};
 use std::ops::Range;
 
 /// Records of a chunk whose values are asked about. By the sizes of what is kept of one and sent (not measured) that is some 300 bytes
@@ -133,7 +135,7 @@ impl Sifter {
             Ok(_) => (memchr::memchr(0, record)?, "a NUL byte, which no text can hold"),
         };
         let column = self.columns.get(field_behind(&self.format, &record[..at])).cloned();
-        let message = format!("{what}, {at} bytes into the record");
+        let message = format!("{what}, {} into the record", counted(at, "byte"));
         let place = Place { column, ..Place::default() };
         Some(
             Error::new(ErrorKind::Record, message)

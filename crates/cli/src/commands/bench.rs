@@ -7,9 +7,9 @@ use crate::Exit;
 use crate::account::{self, short};
 use crate::options::{BenchOptions, LoadOptions};
 use crate::printer::Printer;
-use crate::units::{show_bytes, show_count, show_seconds};
+use crate::units::{show_bytes, show_rows, show_seconds};
 use howdah_engine::bench::{Measured, Round};
-use howdah_engine::model::{Error, ErrorKind, Event, Listener, Result};
+use howdah_engine::model::{Error, ErrorKind, Event, Listener, Result, counted};
 use serde::Serialize;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -162,12 +162,12 @@ impl<'a> Report<'a> {
         let rounds = howdah.len();
         let mut text = String::new();
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "file      {}: {size}, {} rows", short(file), show_count(*rows));
+        let _ = writeln!(text, "file      {}: {size}, {}", short(file), show_rows(*rows));
         let _ = writeln!(text, "into      {shape}; PostgreSQL {}", show_version(*server_version));
         let _ = writeln!(
             text,
             "{:<9} {:>10}  {:>22} {:>11} {:>12} {:>13}",
-            format!("{rounds} rounds"),
+            counted(rounds, "round"),
             "median",
             "min to max",
             "client CPU",

@@ -11,7 +11,7 @@ use crate::units::{show_bytes, show_count, show_rows};
 use howdah_engine::model::plan::Codec;
 use howdah_engine::model::{
     Eol, FilePlan, IfDone, IndexesPlan, Jobs, KnownFiles, LedgerChoice, NewTable, Plan, Result, Silent,
-    TablePlan,
+    TablePlan, counted,
 };
 use howdah_engine::plan::History;
 use howdah_engine::{Connection, Planned, spelling};
@@ -139,7 +139,11 @@ fn show_table(text: &mut String, planned: &Planned, no: usize, table: &TablePlan
         show_first(text, planned.previews.get(*file_no as usize).map_or(&[], Vec::as_slice));
     }
     if files.len() > FILES_LISTED {
-        let _ = writeln!(text, "  and {} files more", show_count((files.len() - FILES_LISTED) as u64));
+        let _ = writeln!(
+            text,
+            "  and {} more",
+            counted(&show_count((files.len() - FILES_LISTED) as u64), "file")
+        );
     }
 }
 
@@ -253,9 +257,9 @@ fn history(planned: &Planned) -> String {
         History::Begun(receipts) => {
             let rows: u64 = receipts.iter().map(|receipt| receipt.rows).sum();
             format!(
-                "an earlier run has stored {} in {} chunks: these are skipped",
+                "an earlier run has stored {} in {}: these are skipped",
                 show_rows(rows),
-                show_count(receipts.len() as u64)
+                counted(&show_count(receipts.len() as u64), "chunk")
             )
         }
         History::NothingNew => "nothing new: load would end at once".to_owned(),
@@ -281,7 +285,7 @@ fn memory(planned: &Planned) -> String {
     let layout = &planned.layout;
     let sessions = match planned.plan.job.jobs {
         Jobs::Auto => format!("as many sessions as help, at most {}", layout.sessions_max),
-        Jobs::Fixed(sessions) => format!("{sessions} sessions"),
+        Jobs::Fixed(sessions) => counted(sessions, "session"),
     };
     let ahead = match layout.ahead_bytes {
         0 => String::new(),

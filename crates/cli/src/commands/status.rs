@@ -10,7 +10,7 @@ use crate::rejected::kept_line;
 use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, FileRow, JobRow, JobStatus};
-use howdah_engine::model::Result;
+use howdah_engine::model::{Result, counted, plural};
 use howdah_engine::{Connection, again, rejected};
 
 /// Lists the jobs, or shows one.
@@ -152,7 +152,10 @@ fn waiting<P>(row: &JobRow<P>) -> String {
     match row.rows_waiting {
         Some(0) => String::new(),
         None => ", how many of them wait in staging tables is unknown".to_owned(),
-        Some(waiting) => format!(", {} more wait in staging tables", show_count(waiting)),
+        Some(waiting) => {
+            let wait = plural(waiting, "waits in a staging table", "wait in staging tables");
+            format!(", {} more {wait}", show_count(waiting))
+        }
     }
 }
 
@@ -168,10 +171,10 @@ fn one(row: &JobRow, Told { restore, further, rejected }: &Told) -> String {
         format!("job {}: {}", row.job_id, row.status.as_str()),
         format!("started {}, finished {}", row.started_at, row.finished_at.as_deref().unwrap_or("-")),
         format!(
-            "{} stored{}, in {} chunks",
+            "{} stored{}, in {}",
             show_rows(row.rows_stored),
             waiting(row),
-            show_count(row.chunks)
+            counted(&show_count(row.chunks), "chunk")
         ),
     ];
     if let Some(by) = &row.verified {

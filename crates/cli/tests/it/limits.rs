@@ -27,11 +27,7 @@ fn a_compressed_file_that_comes_to_more_than_was_said_is_an_error() {
             .args(["--table", "t", "--format", "csv", "--to", &database.conninfo()])
             .arg(source);
         let refused = load.clone().args(["--max-decompressed", "1MB"]).run(PATIENCE);
-        refuses(
-            &refused,
-            1,
-            "decompressed, the file is larger than 1048576 bytes, which --max-decompressed allows",
-        );
+        refuses(&refused, 1, "decompressed, the file is larger than 1MB, which --max-decompressed allows");
         // What was meant after all goes on where it stopped.
         load.args(["--max-decompressed", "2MB"]).run(PATIENCE).expect_code(0);
     }

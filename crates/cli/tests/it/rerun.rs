@@ -122,7 +122,7 @@ fn the_advice_of_a_job_whose_chunks_are_too_long_for_its_memory_is_taken() {
     let long = ["--chunk-size", "64MB", "--memory", "512MB", "--jobs", "2"];
     let refused = |hint: &str| {
         let refused = resume(&database, &["--memory", "64MB"]).run(PATIENCE).expect_code(2).stderr;
-        assert!(refused.contains("chunks of 67108864 bytes do not fit a memory budget"), "{refused}");
+        assert!(refused.contains("chunks of 64MB do not fit a memory budget"), "{refused}");
         assert!(refused.ends_with(hint), "{refused}");
     };
     let made = ["--create", "--types", "*=int"];

@@ -9,7 +9,7 @@ use crate::pipeline::Run;
 use crate::retry::patiently;
 use futures_util::StreamExt;
 use howdah_model::arrival::file_of_place;
-use howdah_model::{Error, ErrorKind, Result, Stage};
+use howdah_model::{Error, ErrorKind, Result, Stage, plural};
 use howdah_target::check::facts::Facts;
 use howdah_target::check::found::{self, Found};
 use howdah_target::check::rows::Rows;
@@ -159,7 +159,12 @@ async fn keep(run: &Run, ledger: &Ledger, session: &Session, findings: &Findings
     let unread = kept::keep(run, ledger, session, &rules).await?;
     if unread > 0 {
         run.warn(format!(
-            "{unread} bad records are not in the reject file: they come from a pipe, or were rewritten on their way"
+            "{unread} bad {}",
+            plural(
+                unread,
+                "record is not in the reject file: it comes from a pipe, or was rewritten on its way",
+                "records are not in the reject file: they come from a pipe, or were rewritten on their way"
+            )
         ));
     }
     Ok(())

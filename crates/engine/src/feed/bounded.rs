@@ -4,7 +4,7 @@
 //! 1,032 bytes for one, zstd and bzip2 a hundred thousand and more; logs and exports that people compress come to 5 to
 //! 100. Small files may do as they like: a table of one repeated row is no attack.
 
-use howdah_model::{Error, ErrorKind};
+use howdah_model::{Error, ErrorKind, show_size};
 use std::io::{self, Read};
 
 /// Plain bytes for each stored byte, beyond which nobody has meant it.
@@ -33,7 +33,8 @@ impl Limit {
         let limit_bytes = self.bytes(stored_bytes);
         let message = match self {
             Limit::Bytes(_) => format!(
-                "decompressed, the file is larger than {limit_bytes} bytes, which --max-decompressed allows"
+                "decompressed, the file is larger than {}, which --max-decompressed allows",
+                show_size(limit_bytes)
             ),
             Limit::Ratio => format!(
                 "the first {stored_bytes} bytes of the file come to more than {limit_bytes} decompressed, over {RATIO_MAX} for each: this \

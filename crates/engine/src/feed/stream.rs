@@ -12,7 +12,7 @@ use crate::done;
 use crate::pipeline::{Receipts, Run, unwanted};
 use howdah_model::{
     Borders, Care, Codec, Error, ErrorKind, FilePlan, Mend, Omitted, OnError, Origin, Place, Plan, Reading,
-    Receipt, Result, Stage, TablePlan,
+    Receipt, Result, Stage, TablePlan, counted,
 };
 use howdah_transcode::dialect::{TABLE_END_BYTES, TableEnd};
 use howdah_transcode::encode::{self, Malformed};
@@ -348,8 +348,8 @@ impl<'a> Splitter<'a> {
                 "as many bytes, but not the same".to_owned()
             } else {
                 format!(
-                    "expected {} records up to byte {}, got {} up to byte {}",
-                    receipt.rows + receipt.omitted.rejected,
+                    "expected {} up to byte {}, got {} up to byte {}",
+                    counted(receipt.rows + receipt.omitted.rejected, "record"),
                     receipt.end_byte,
                     origin.records,
                     origin.end_byte

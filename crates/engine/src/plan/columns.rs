@@ -9,7 +9,7 @@ use super::{nameless, new_table, null_words};
 use crate::widen::is_inferred;
 use howdah_model::{
     Column, ColumnChoice, Error, ErrorKind, Evolve, Format, Header, Job, OnError, Plan, Reading, Result,
-    Table, TablePlan,
+    Table, TablePlan, counted, plural,
 };
 use howdah_transcode::encode::FieldTarget;
 use howdah_transcode::infer::{self, ColumnState};
@@ -221,8 +221,11 @@ fn fit_width(chosen: Columns, table: &Table, found: &Found) -> Result<Columns> {
         return Ok(Columns { fields: without, notes, ..chosen });
     }
     Err(columns_error(format!(
-        "the file's records have {width} fields, and {columns} columns of {} are to be filled",
-        table.relation
+        "the file's records have {}, and {columns} {} of {} {} to be filled",
+        counted(width, "field"),
+        plural(columns, "column", "columns"),
+        table.relation,
+        plural(columns, "is", "are")
     ))
     .with_hint("name the columns that the fields fill with --columns, in the order of the file"))
 }

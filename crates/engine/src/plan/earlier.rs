@@ -20,6 +20,7 @@ use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt,
     Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
+    show_size,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin};
@@ -108,7 +109,7 @@ fn borders(job: &Job, row: &JobRow) -> Result<(u64, Option<Taper>)> {
         None => Ok((chunk_bytes, taper)),
         Some(bytes) if row.chunks == 0 => Ok((bytes, None)),
         Some(_) => {
-            let message = format!("job {} was begun with chunks of {chunk_bytes} bytes", row.job_id);
+            let message = format!("job {} was begun with chunks of {}", row.job_id, show_size(chunk_bytes));
             Err(Error::new(ErrorKind::Usage, message).with_hint("leave --chunk-size out to go on with it"))
         }
     }

@@ -10,7 +10,7 @@ use super::{History, earlier, ledger_of};
 use crate::{Connection, in_part};
 use howdah_model::{
     Error, ErrorKind, FilePlan, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping,
-    SourceSpec, Table, Taper, ValueSettings,
+    SourceSpec, Table, Taper, ValueSettings, counted, plural,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{FileToLoad, JobRow, JobStatus, Ledger};
@@ -424,7 +424,8 @@ fn changed_sources(row: &JobRow, versions: &[Version]) -> Error {
     let beside = match adds_rows {
         true => {
             format!(
-                "--force loads all of them, as they are now, beside the {rows_stored} rows that the job has stored: remove these first"
+                "--force loads all of them, as they are now, beside the {} that the job has stored: remove these first",
+                counted(*rows_stored, "row")
             )
         }
         false => "load them as they are now with --force".to_owned(),
@@ -446,7 +447,7 @@ fn how_changed(file: &FilePlan, versions: &[Version]) -> Option<String> {
     match (found.stored_bytes, file.stored_bytes) {
         _ if found.real_location != *real_location => Some("this path leads to another file now".to_owned()),
         (Some(got), Some(expected)) if got != expected => {
-            Some(format!("this file has {got} bytes now, expected {expected}"))
+            Some(format!("this file has {} now, expected {expected}", counted(got, "byte")))
         }
         _ if found.version == file.version || found.by_length().version == file.version => None,
         _ if location.contains("://") => Some("this file has another ETag or time now".to_owned()),
@@ -456,10 +457,7 @@ fn how_changed(file: &FilePlan, versions: &[Version]) -> Option<String> {
 
 /// What is said of files that a job leaves out, which began before they came.
 pub(super) fn came_since(job: &Job, job_id: &str, files: usize) -> String {
-    let (files, are) = match files {
-        1 => ("1 file".to_owned(), "is"),
-        _ => (format!("{files} files"), "are"),
-    };
+    let (are, files) = (plural(files, "is", "are"), counted(files, "file"));
     let command = if job.resumes.is_some() { "the job's `howdah load` command" } else { "the same command" };
     // A name stays with its files.
     let name = if job.id.is_some() { Some("another --job-id") } else { None };

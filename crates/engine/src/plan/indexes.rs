@@ -13,7 +13,7 @@ use crate::widen::is_fixed;
 use howdah_model::plan::{IndexFate, IndexesPlan, TablePlan};
 use howdah_model::{
     Eol, Evolve, IndexesChoice, Job, Mode, OnError, Plan, Receipt, Relation, RelationKind, Result,
-    TriggersChoice, Tune,
+    TriggersChoice, Tune, counted,
 };
 use howdah_target::ledger::{Loading, Undo, UndoKind};
 use howdah_target::session::Session;
@@ -406,7 +406,8 @@ fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (boo
         return (
             false,
             format!(
-                "other sessions may need it: the table holds about {there} rows, {rows_to_come} are to come"
+                "other sessions may need it: the table holds about {}, {rows_to_come} are to come",
+                counted(there, "row")
             ),
         );
     }

@@ -9,6 +9,7 @@ use crate::Context;
 use crate::widen::{Open, is_exact_number, is_fixed, is_inferred, same_type};
 use howdah_model::{
     Column, Error, ErrorKind, Evolve, Job, Names, NewColumn, NewTable, Result, TableChange, TablePlan,
+    counted,
 };
 use howdah_target::define;
 use howdah_target::session::Session;
@@ -206,7 +207,11 @@ fn names(job: &Job, finding: &Finding) -> Result<Vec<String>> {
         let (given, width) = (columns.len(), finding.width);
         return Err(Error::new(
             ErrorKind::Columns,
-            format!("--columns names {given} columns, and the file's records have {width} fields"),
+            format!(
+                "--columns names {}, and the file's records have {}",
+                counted(given, "column"),
+                counted(width, "field")
+            ),
         ));
     }
     if finding.cuts_decimals {

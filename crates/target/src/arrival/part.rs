@@ -11,7 +11,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step};
 use crate::locks::named;
 use crate::session::Session;
-use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result, sqlstate};
+use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result, counted, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
 /// A part is joined with the table in memory, where the server's own `work_mem` is less: by hash tables of 4 MB, the
@@ -226,7 +226,7 @@ async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
 }
 
 fn dropped(relation: &Relation, rows: u64) -> Error {
-    let message = format!("{rows} rows did not come into {relation}; rolled back");
+    let message = format!("{} did not come into {relation}; rolled back", counted(rows, "row"));
     Error::new(ErrorKind::Record, message).with_hint(
         "a BEFORE INSERT trigger that returns NULL drops rows, one that changes the key of a row stores it under another key, and a \
          row-level security policy may hide rows of the same key: have the files say the key as the trigger stores it, load without \

@@ -7,7 +7,7 @@ use crate::finish::DURABLE_SQL;
 use crate::session::Session;
 use crate::sql::quote_literal;
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, counted};
 use tokio_postgres::types::Type;
 
 /// What the ledger holds of a job whose rows are all in. Commits are lost from the last one backwards: where the later ones are
@@ -117,8 +117,9 @@ impl Ledger {
             return Ok(());
         }
         let message = format!(
-            "of {chunks} chunks that were stored in staging tables {held} are there: the server has lost the others, as after a \
-             failover to a standby that was behind"
+            "of {} that the job has stored in staging tables {held} are there: the server has lost the others, as after a \
+             failover to a standby that was behind",
+            counted(chunks, "chunk")
         );
         Err(Error::new(ErrorKind::Server, message)
             .with_hint("run the same command again: it loads what is not there"))

@@ -1,7 +1,7 @@
 //! What was found, in words: one line for the load, several for the plan.
 
 use super::{Finding, Unsure};
-use howdah_model::{Dialect, Eol, Escape, show_count};
+use howdah_model::{Dialect, Eol, Escape, counted, show_count};
 
 impl Finding {
     /// The one line that is printed, for example
@@ -17,15 +17,13 @@ impl Finding {
             (1, before) => format!("header in record {}", before + 1),
             (rows, before) => format!("header in records {} to {}", before + 1, before + u64::from(rows)),
         });
-        if self.preamble_records > 0 {
-            let lines = if self.preamble_records == 1 { "line" } else { "lines" };
-            if let Some(last) = parts.last_mut() {
-                last.push_str(&format!(" after {} title {lines}", show_count(self.preamble_records)));
-            }
+        if self.preamble_records > 0
+            && let Some(last) = parts.last_mut()
+        {
+            last.push_str(&format!(" after {}", counted(&show_count(self.preamble_records), "title line")));
         }
         if self.footer_records > 0 {
-            let records = if self.footer_records == 1 { "record" } else { "records" };
-            parts.push(format!("without the last {} {records}", show_count(self.footer_records)));
+            parts.push(format!("without the last {}", counted(&show_count(self.footer_records), "record")));
         }
         if self.second_table.is_some() {
             parts.push("the first of several tables".to_owned());

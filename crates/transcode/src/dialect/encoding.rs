@@ -9,7 +9,7 @@ use super::{Sample, Unsure};
 use crate::encode::OwnReading;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, plural};
 use std::borrow::Cow;
 
 /// How the characters of a file are written.
@@ -113,13 +113,15 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
     if broken == 0 {
         let evidence = match characters {
             0 => "all bytes are ASCII".to_owned(),
+            1 => "the one character beyond ASCII is valid UTF-8".to_owned(),
             _ => format!("all {characters} characters beyond ASCII are valid UTF-8"),
         };
         return Ok(sure("UTF8", 0, evidence));
     }
     // Two characters of UTF-8 by chance are rare in any other encoding: `Ã¼` is no text.
     if characters >= broken.saturating_mul(2) {
-        let evidence = format!("{characters} characters beyond ASCII are valid UTF-8, {broken} are broken");
+        let are = plural(broken, "is", "are");
+        let evidence = format!("{characters} characters beyond ASCII are valid UTF-8, {broken} {are} broken");
         return Ok(sure("UTF8", 0, evidence));
     }
     Ok(legacy(sample, characters + broken))
@@ -211,7 +213,8 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
             "some bytes are no characters of {name}, or signs of it in the middle of words, as where a file is from DOS (cp850) or an old Mac"
         ))
     } else if few && guess.is_single_byte() {
-        Some(format!("{odd_bytes} bytes beyond ASCII are few to tell {name} from its relatives"))
+        let are = plural(odd_bytes, "byte beyond ASCII is little", "bytes beyond ASCII are few");
+        Some(format!("{odd_bytes} {are} to tell {name} from its relatives"))
     } else {
         None
     };

@@ -41,7 +41,7 @@ pub use table_end::{TABLE_END_BYTES, TableEnd};
 
 use eol::Endings;
 use header::Nameless;
-use howdah_model::{Dialect, Eol, Escape, Result, show_count};
+use howdah_model::{Dialect, Eol, Escape, Result, counted, plural, show_count};
 use long_fields::{LongFields, Proof};
 use nulls::Spellings;
 use regions::{Cut, Regions};
@@ -342,11 +342,13 @@ impl Finding {
             self.dialect = best.dialect.clone();
             let (regular, records) = (best.score.regular as u64, best.score.records as u64);
             self.evidence.push(format!(
-                "{} of {} records in the sample have {} fields; {} of the columns hold numbers, days or the like",
+                "{} of {} in the sample {} {}; {} of the columns {} numbers, days or the like",
                 show_count(regular),
-                show_count(records),
-                best.score.width,
-                best.score.typed_columns
+                counted(&show_count(records), "record"),
+                plural(regular, "has", "have"),
+                counted(best.score.width, "field"),
+                best.score.typed_columns,
+                plural(best.score.typed_columns, "holds", "hold")
             ));
         }
         let settled = settle::settle(&mut self.dialect, windows, &given);
@@ -546,8 +548,9 @@ impl Finding {
     fn explain(&mut self, regions: &Regions) {
         if regions.start > 0 {
             self.evidence.push(format!(
-                "{} before the table have another shape than its records",
-                lines(regions.start)
+                "{} before the table {} another shape than its records",
+                counted(regions.start, "line"),
+                plural(regions.start, "has", "have")
             ));
         }
         if let Some(weight) = regions.header_weight {
@@ -569,8 +572,9 @@ impl Finding {
             }
         }
         if regions.footer_lines > 0 {
-            self.evidence
-                .push(format!("{} at the end are blank, totals or notes", lines(regions.footer_lines)));
+            let are =
+                plural(regions.footer_lines, "is blank, a total or a note", "are blank, totals or notes");
+            self.evidence.push(format!("{} at the end {are}", counted(regions.footer_lines, "line")));
         }
         if let Some(byte) = self.plain.second_table_byte {
             self.evidence.push(second_table(byte));
@@ -592,10 +596,6 @@ impl Finding {
 
 fn second_table(byte: u64) -> String {
     format!("a second table begins at byte {byte}")
-}
-
-fn lines(count: usize) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{} lines", show_count(count as u64)) }
 }
 
 #[cfg(test)]

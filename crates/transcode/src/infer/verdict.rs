@@ -12,7 +12,7 @@ use super::kinds::Kinds;
 use super::layout::casing_sql;
 use super::number::odd;
 use super::words::{are_booleans, are_plain, prefix};
-use howdah_model::{DateOrder, Reading};
+use howdah_model::{DateOrder, Reading, counted};
 
 /// Significant digits up to which every decimal comes back from a double: C's `DBL_DIG`. With more, a double
 /// may hold another number, as it does for 90071992547409931.
@@ -134,7 +134,7 @@ impl ColumnState {
     fn integer(&self) -> Candidate {
         let small = self.integers.within(i64::from(i32::MIN), i64::from(i32::MAX));
         let type_name = if small { "int" } else { "bigint" };
-        let evidence = format!("integers of up to {} digits", self.integers.digits());
+        let evidence = format!("integers of up to {}", counted(self.integers.digits(), "digit"));
         Candidate::new(Kinds::INTEGER, type_name, &evidence)
     }
 
@@ -144,7 +144,8 @@ impl ColumnState {
             Some(same) => (numeric(before, same), format!("{same}")),
             None => ("numeric".to_owned(), format!("up to {}", self.decimals.decimals_max)),
         };
-        let evidence = format!("numbers of up to {before} digits before the point and {decimals} behind it");
+        let whole = counted(before, "digit");
+        let evidence = format!("numbers of up to {whole} before the point and {decimals} behind it");
         Candidate::new(Kinds::DECIMAL, &type_name, &evidence)
     }
 

@@ -170,7 +170,7 @@ fn strictly_the_first_record_that_does_not_fit_is_an_error_with_its_place() {
         assert!(error.hint().unwrap().contains("--lenient"));
     }
     let (lines, _) = run(&shape(&csv, 1, false), b"ok\nb\xFFd\n");
-    assert_eq!(lines.unwrap_err().message(), "the bytes 1 bytes into the record are no character of UTF-8");
+    assert_eq!(lines.unwrap_err().message(), "the bytes 1 byte into the record are no character of UTF-8");
 }
 
 #[test]

@@ -331,7 +331,7 @@ fn a_trigger_that_changes_the_key_is_named_among_the_reasons() {
     );
     for mode in ["merge", "insert-new"] {
         let words = [
-            "1 rows did not come into public.t",
+            "1 row did not come into public.t",
             "one that changes the key of a row stores it under another key",
         ];
         refused(&database, &source, &["--mode", mode, "--key", "id"], 1, &words);

@@ -234,7 +234,7 @@ fn mended_records_of_another_job_are_loaded_from_a_file_that_one_was_loaded_from
     let text = std::fs::read_to_string(&rejects).unwrap();
     std::fs::write(&rejects, text.replace('7', "77")).unwrap();
     let refused = reload(&database, &job, &rejects).args(["--job-id", "mine"]).run(PATIENCE).expect_code(1);
-    assert!(refused.stderr.contains("which did not end, has stored 1 rows of"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("which did not end, has stored 1 row of"), "{}", refused.stderr);
     let source = files.put("next.csv", b"id,n\n11,5\n12,many\n13,5\n");
     let next = load(&database).args(["--table", "t", "--reject-file"]).arg(&rejects).arg(&source);
     let next = next.run(PATIENCE).expect_code(3);
