@@ -144,9 +144,9 @@ pub(crate) fn kept_path(path: &Path) -> Option<String> {
 }
 
 /// How many rejected records of a job are kept, where, and the command that writes them to a file.
-pub(crate) fn kept_line(connection: &Connection, (job_id, schema): (&str, &str), kept: u64) -> String {
+pub(crate) fn kept_line(connection: &Connection, job_id: &str, schema: &str, kept: u64) -> String {
     let file = " --reject-file rejected.csv";
-    let write = again::command_with(connection, "status", (job_id, schema), file);
+    let write = again::command_with(connection, "status", job_id, schema, file);
     let records = if kept == 1 { "record is" } else { "records are" };
     format!("{} rejected {records} in the table {schema}.reject, written out by: {write}", show_count(kept))
 }

@@ -12,15 +12,15 @@ const STATUS: &str = "howdah status JOB";
 
 /// `howdah restore 'night load' --to 'host=...' --ledger books`. Without a password.
 pub fn command(connection: &Connection, verb: &str, job_id: &str, schema: &str) -> String {
-    command_to(connection.to_type(), verb, (job_id, schema), "")
+    command_to(connection.to_type(), verb, job_id, schema, "")
 }
 
 /// The same with `more` options, a space before each.
-pub fn command_with(connection: &Connection, verb: &str, of: (&str, &str), more: &str) -> String {
-    command_to(connection.to_type(), verb, of, more)
+pub fn command_with(connection: &Connection, verb: &str, job_id: &str, schema: &str, more: &str) -> String {
+    command_to(connection.to_type(), verb, job_id, schema, more)
 }
 
-fn command_to(to: Option<&str>, verb: &str, (job_id, schema): (&str, &str), more: &str) -> String {
+fn command_to(to: Option<&str>, verb: &str, job_id: &str, schema: &str, more: &str) -> String {
     let mut options = String::new();
     if let Some(to) = to {
         options += &format!(" --to {}", in_shell(to));
@@ -55,9 +55,9 @@ pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str
             true => {
                 let named =
                     if schema == LEDGER_DEFAULT { format!(" --ledger {schema}") } else { String::new() };
-                command_to(connection.to_type_by_another(), "restore", (job_id, schema), &named)
+                command_to(connection.to_type_by_another(), "restore", job_id, schema, &named)
             }
-            false => command_to(connection.to_type(), "restore", (job_id, schema), ""),
+            false => command_to(connection.to_type(), "restore", job_id, schema, ""),
         };
         full.replace_range(at..at + RESTORE.len(), &format!("`{restore}`"));
     }
@@ -70,7 +70,7 @@ fn status_in_full(hint: &str, to: Option<&str>, job_id: &str, schema: &str) -> S
     let mut full = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (more, rest) = part.split_at(part.find('`').unwrap_or(0));
-        full += &command_to(to, "status", (job_id, schema), more);
+        full += &command_to(to, "status", job_id, schema, more);
         full += rest;
     }
     full

@@ -35,6 +35,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// Tables with their staging tables.
+type Staged<'a> = [(&'a TablePlan, &'a StagingPlan)];
+
 /// The tables of a plan whose rows wait, each once, with the first plan that goes there.
 pub(crate) fn staged(plan: &Plan) -> Vec<(&TablePlan, &StagingPlan)> {
     let mut seen = BTreeSet::new();
@@ -145,12 +148,7 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     }
 }
 
-async fn come_in(
-    run: &Run,
-    ledger: &Ledger,
-    tables: &[(&TablePlan, &StagingPlan)],
-    all: &[Into],
-) -> Result<()> {
+async fn come_in(run: &Run, ledger: &Ledger, tables: &Staged<'_>, all: &[Into]) -> Result<()> {
     // What an earlier try has brought in is counted anew.
     run.steps.store(0, Relaxed);
     let mut waiting = Vec::new();
@@ -358,7 +356,7 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
 
 /// New tables get their rows, where these have waited elsewhere, and their indexes, and take the places of the old ones, all in one
 /// transaction.
-async fn take_places(run: &Run, ledger: &Ledger, tables: &[(&TablePlan, &StagingPlan)]) -> Result<()> {
+async fn take_places(run: &Run, ledger: &Ledger, tables: &Staged<'_>) -> Result<()> {
     let mut named = Vec::new();
     for (table, staging) in tables {
         let (old, new) = (&table.table.relation, staging::new_table(&table.table.relation, staging));

@@ -99,7 +99,7 @@ impl Replaced {
             true => "a check with another --reject-file writes the bad records".to_owned(),
             false => {
                 let file = " --reject-file rejected.csv";
-                let write = again::command_with(connection, "status", (&row.job_id, schema), file);
+                let write = again::command_with(connection, "status", &row.job_id, schema, file);
                 format!(
                     "the rejected records of this job are in the ledger, and written elsewhere by `{write}`"
                 )

@@ -51,7 +51,7 @@ fn rejected_line(connection: &Connection, planned: &Planned) -> Option<String> {
         return None;
     };
     let rejected = receipts.iter().map(|receipt| receipt.omitted.rejected).sum();
-    (rejected > 0).then(|| kept_line(connection, (&planned.plan.job_id, schema), rejected))
+    (rejected > 0).then(|| kept_line(connection, &planned.plan.job_id, schema, rejected))
 }
 
 fn text(planned: &Planned, server: &str, rejected: Option<String>) -> String {

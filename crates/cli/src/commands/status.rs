@@ -59,7 +59,7 @@ async fn rejected_line(connection: &Connection, schema: &str, row: &JobRow) -> R
         _ => rejected::kept(connection, schema, row).await?,
     };
     let kept = kept.filter(|kept| *kept > 0);
-    Ok(kept.map(|kept| kept_line(connection, (&row.job_id, schema), kept)))
+    Ok(kept.map(|kept| kept_line(connection, &row.job_id, schema, kept)))
 }
 
 async fn show_all(connection: &Connection, schema: &str, printer: &Printer) -> Result<Exit> {

@@ -7,7 +7,7 @@
 //! finds it done. Nothing is taken away any more when some part has come in.
 
 use super::judge::{REMEMBERED_MAX, judged};
-use super::{on_session, rows_rejected, settle_duplicates, surroundings};
+use super::{Staged, on_session, rows_rejected, settle_duplicates, surroundings};
 use crate::finish::note_account;
 use crate::load::by_file;
 use crate::pipeline::Run;
@@ -15,9 +15,7 @@ use crate::rejects;
 use crate::retry::patiently;
 use crate::spot::Spots;
 use futures_util::StreamExt;
-use howdah_model::{
-    Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, StagingPlan, TablePlan, sqlstate,
-};
+use howdah_model::{Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, TablePlan, sqlstate};
 use howdah_target::arrival::leave_out;
 use howdah_target::arrival::table::Into;
 use howdah_target::check::facts::Facts;
@@ -36,9 +34,6 @@ use records::Records;
 
 /// So many are taken away at once, for they are kept in memory until then. More are found by asking again.
 const AT_ONCE: usize = REMEMBERED_MAX;
-
-/// Tables with their staging tables.
-type Staged<'a> = [(&'a TablePlan, &'a StagingPlan)];
 
 /// Rows that wait are left out of this load.
 pub(crate) fn is_for(job: &Job) -> bool {

@@ -1,6 +1,7 @@
 //! Which record it is that a table refuses when rows come in from its staging table: the server tells none. Where records are told apart by a
 //! key their places are kept, and the queries of `howdah check` find the first of those that break what the error names.
 
+use super::Staged;
 use super::judge::judged;
 use super::leave_out::is_broken;
 use crate::attend::Asking;
@@ -8,7 +9,7 @@ use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::spot::Spots;
 use futures_util::StreamExt;
-use howdah_model::{Error, Mode, Place, Result, StagingPlan, TablePlan};
+use howdah_model::{Error, Mode, Place, Result};
 use howdah_target::check::facts::Facts;
 use howdah_target::check::found;
 use howdah_target::check::rows::Rows;
@@ -22,12 +23,7 @@ use std::time::Duration;
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// The error with the record that it is about, if that can be told.
-pub(super) async fn located(
-    run: &Run,
-    ledger: &Ledger,
-    tables: &[(&TablePlan, &StagingPlan)],
-    error: Error,
-) -> Error {
+pub(super) async fn located(run: &Run, ledger: &Ledger, tables: &Staged<'_>, error: Error) -> Error {
     if !is_broken(&error) || error.place().record.is_some() {
         return error;
     }
@@ -43,12 +39,7 @@ pub(super) async fn located(
     }
 }
 
-async fn look(
-    run: &Run,
-    ledger: &Ledger,
-    tables: &[(&TablePlan, &StagingPlan)],
-    error: &Error,
-) -> Result<Option<Place>> {
+async fn look(run: &Run, ledger: &Ledger, tables: &Staged<'_>, error: &Error) -> Result<Option<Place>> {
     if tables.iter().all(|(_, staging)| staging.place.is_none()) {
         return Ok(None);
     }
@@ -66,12 +57,7 @@ async fn look(
     Ok(Some(Place { file, record, byte, ..Place::default() }))
 }
 
-async fn first(
-    run: &Run,
-    session: &Session,
-    tables: &[(&TablePlan, &StagingPlan)],
-    error: &Error,
-) -> Result<Option<i64>> {
+async fn first(run: &Run, session: &Session, tables: &Staged<'_>, error: &Error) -> Result<Option<i64>> {
     let (job, mut all) = (&run.plan.job, Vec::new());
     for (table, staging) in tables {
         let facts = Facts::read(session, table).await?;

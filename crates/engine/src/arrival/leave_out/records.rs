@@ -1,7 +1,7 @@
 //! The bytes of records that are left out: read again from their files, in order, one chunk in memory, and written into the ledger.
 //! Records of pipes, and those that were rewritten or mended on their way, are kept as the server writes their rows.
 
-use super::Staged;
+use crate::arrival::Staged;
 use crate::check::reread::Files;
 use crate::feed::eol_of_chunk;
 use crate::pipeline::Run;
