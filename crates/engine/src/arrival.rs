@@ -292,9 +292,9 @@ fn expect_all_staged(run: &Run, into: &Into, staged: u64) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        counted(stored, "row"),
         "of {} for {} that the load has stored {staged} wait in its staging table: the server has lost the others, as after a \
          failover to a standby that was behind",
+        counted(stored, "row"),
         into.relation
     );
     Err(Error::new(ErrorKind::ConnectionLost, message)
@@ -443,9 +443,9 @@ async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Resul
     let (changes, rows) = on_session(run, read).await?;
     if rows != waiting {
         let message = format!(
-            counted(waiting, "row"),
             "{} waited for {}, but {rows} were dealt with: the parts that were done at different times do not meet, as after \
              a VACUUM FULL or CLUSTER of the staging table in between",
+            counted(waiting, "row"),
             into.relation
         );
         // What comes by its key may come again.

@@ -22,7 +22,7 @@ use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions};
 use howdah_model::{
-    Error, ErrorKind, Event, Listener, Plan, Receipt, Relation, RelationKind, Result, TablePlan,
+    ChunkId, Error, ErrorKind, Event, Listener, Plan, Receipt, Relation, RelationKind, Result, TablePlan,
     TriggersChoice, TriggersWay,
 };
 use howdah_target::ledger::Ledger;
@@ -270,15 +270,15 @@ pub(crate) struct Halt {
 }
 
 struct Failure {
-    /// File and chunk; `None` for failures that no chunk is to blame for.
-    chunk: Option<(u32, u64)>,
+    /// `None` for failures that no chunk is to blame for.
+    chunk: Option<ChunkId>,
     error: Error,
 }
 
 impl Halt {
     /// A chunk cannot be stored. Of several in one file the earliest counts.
     pub(crate) fn fail_chunk(&self, file_no: u32, chunk_no: u64, error: Error) {
-        self.fail(Failure { chunk: Some((file_no, chunk_no)), error });
+        self.fail(Failure { chunk: Some(ChunkId { file_no, chunk_no }), error });
     }
 
     /// The load cannot go on, whatever the chunk.
@@ -290,8 +290,8 @@ impl Halt {
         let mut first = self.failure.lock();
         let replaces = match (&*first, failure.chunk) {
             (None, _) => true,
-            (Some(Failure { chunk: Some((file_no, chunk_no)), .. }), Some((file, chunk))) => {
-                file == *file_no && chunk < *chunk_no
+            (Some(Failure { chunk: Some(first), .. }), Some(chunk)) => {
+                chunk.file_no == first.file_no && chunk.chunk_no < first.chunk_no
             }
             // What is to blame for everything ends what was still wanted before a bad chunk.
             (Some(Failure { chunk: Some(_), .. }), None) => {
@@ -318,7 +318,9 @@ impl Halt {
         let first = self.failure.lock();
         match &*first {
             None => true,
-            Some(failure) => failure.chunk.is_some_and(|(file, chunk)| file == file_no && chunk_no < chunk),
+            Some(failure) => {
+                failure.chunk.is_some_and(|failed| failed.file_no == file_no && chunk_no < failed.chunk_no)
+            }
         }
     }
 

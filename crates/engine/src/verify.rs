@@ -14,8 +14,8 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::rejects;
 use bytes::Bytes;
 use howdah_model::{
-    Care, CopyChunk, Error, ErrorKind, Keep, Place, Plan, Receipt, Relation, Result, Silent, Stage,
-    TablePlan, Verified, Verify,
+    Care, ChunkId, CopyChunk, Error, ErrorKind, Keep, Place, Plan, Receipt, Relation, Result, Silent, Stage,
+    TablePlan, Verified, Verify, plural,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
 use howdah_target::ledger::Ledger;
@@ -66,7 +66,7 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     let (sums, rows_of_others) = (found.sum(run), found.others.values().sum());
     let counted = if by == Verify::Checksum { read_again(run, ledger, receipts, found).await? } else { 0 };
     if counted > 0 {
-        let of = if counted == 1 { "1 chunk".to_owned() } else { format!("{counted} chunks") };
+        let of = howdah_model::counted(counted, "chunk");
         run.warn(format!(
             "the rows of {of} were counted, and their values not compared: an earlier run has left records out, and which they \
              are is not known to the record"
@@ -140,8 +140,8 @@ pub(crate) async fn note(run: &Run, verified: Option<Verified>) -> Result<()> {
 }
 
 fn of_older(chunks: u64) -> Error {
-    let message =
-        format!("{chunks} chunks were stored by an older howdah, which has not kept their transactions");
+    let were = plural(chunks, "chunk was", "chunks were");
+    let message = format!("{chunks} {were} stored by an older howdah, which has not kept their transactions");
     Error::new(ErrorKind::Ledger, message).with_hint("run the same command without --verify")
 }
 
@@ -151,13 +151,10 @@ const HINT: &str = "a trigger of the table, or another session, has changed or d
 const ANEW_HINT: &str = "one transaction has written as many rows of this table: where ALTER TABLE has written all rows anew, none tells \
                          any more what stored it; run the same command without --verify";
 
-/// By file and chunk number.
-type Sums = HashMap<(u32, u64), Sum>;
-
 /// What was found in the tables.
 #[derive(Default)]
 struct Found {
-    chunks: Sums,
+    chunks: HashMap<ChunkId, Sum>,
     /// All that is in tables that this job has made, by their first number in the plan: where a column became wider meanwhile,
     /// the server has written all rows anew, in one transaction. Of frozen tables all that this job has stored.
     made: HashMap<u32, Sum>,
@@ -176,8 +173,8 @@ impl Found {
 
     /// All rows of this job.
     fn sum(&self, run: &Run) -> Sum {
-        let of_chunk = |((file_no, _), sum): (&(u32, u64), &Sum)| {
-            (!self.rewritten.contains(&self.table_of(run, *file_no))).then_some(*sum)
+        let of_chunk = |(chunk, sum): (&ChunkId, &Sum)| {
+            (!self.rewritten.contains(&self.table_of(run, chunk.file_no))).then_some(*sum)
         };
         let of_made = self.rewritten.iter().filter_map(|table_no| self.made.get(table_no).copied());
         self.chunks.iter().filter_map(of_chunk).chain(of_made).fold(Sum::default(), Sum::and)
@@ -219,7 +216,7 @@ async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
             let file = run.plan.files.get(file_no as usize);
             file.is_some_and(|file| file.table_no == table_no)
         };
-        found.chunks.extend(stored.chunks.into_iter().filter(|((file_no, _), _)| is_ours(*file_no)));
+        found.chunks.extend(stored.chunks.into_iter().filter(|(chunk, _)| is_ours(chunk.file_no)));
     }
     Ok(found)
 }
@@ -238,8 +235,9 @@ async fn check_counts(
     let table_no = table_of(first.file_no);
     let of_table = || differences.iter().filter(|difference| table_of(difference.file_no) == table_no);
     let missing: u64 = of_table().map(|difference| difference.expected_rows).sum();
-    let are_gone =
-        of_table().all(|difference| !found.chunks.contains_key(&(difference.file_no, difference.chunk_no)));
+    let are_gone = of_table().all(|&Difference { file_no, chunk_no, .. }| {
+        !found.chunks.contains_key(&ChunkId { file_no, chunk_no })
+    });
     let stored_in = run.plan.table(table_no).stored_in();
     let most = async |session: &Session| {
         verify::most_of_one_other(session, ledger, &run.plan.job_id, stored_in).await
@@ -253,7 +251,7 @@ async fn check_counts(
 fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Found) -> Vec<Difference> {
     let mut differences = Vec::new();
     for receipt in receipts.values().flat_map(BTreeMap::values) {
-        let rows = found.chunks.get(&(receipt.file_no, receipt.chunk_no)).map_or(0, |sum| sum.rows);
+        let rows = found.chunks.get(&receipt.chunk()).map_or(0, |sum| sum.rows);
         if rows != receipt.rows {
             differences.push(Difference::of_count(receipt, rows));
         }
@@ -361,6 +359,7 @@ fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Dif
     let (from, to) = records(receipts, first);
     let more = match differences.len() {
         1 => String::new(),
+        2 => "; 1 chunk more differs".to_owned(),
         count => format!("; {} chunks more differ", count - 1),
     };
     let message = format!("{relation}: of records {from} to {to} {}{more}", first.what);
@@ -472,7 +471,7 @@ impl Comparison {
                 return Ok(());
             }
         };
-        let stored = self.found.chunks.get(&(origin.file_no, origin.chunk_no)).copied().unwrap_or_default();
+        let stored = self.found.chunks.get(&origin.chunk()).copied().unwrap_or_default();
         let read = self.read.get(&self.found.table_of(run, origin.file_no));
         let again = Again {
             target,
@@ -537,7 +536,8 @@ impl Comparison {
         if read == stored {
             return Ok(self.counted.load(Relaxed));
         }
-        let message = format!("{read} chunks were read now, expected the {stored} that were stored");
+        let were = plural(read, "chunk was", "chunks were");
+        let message = format!("{read} {were} read now, expected the {stored} that were stored");
         Err(Error::new(ErrorKind::SourceChanged, message))
     }
 }

@@ -25,6 +25,15 @@ impl Omitted {
     }
 }
 
+/// Which chunk of a plan's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ChunkId {
+    /// Index into [`crate::Plan::files`].
+    pub file_no: u32,
+    /// Which of the file's [`Borders`](crate::Borders) it lies between.
+    pub chunk_no: u64,
+}
+
 /// Where whole records came from. Offsets count plain (decompressed) bytes of the file from its first
 /// byte, header and byte order mark included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +54,13 @@ pub struct Origin {
     pub omitted: Omitted,
     /// XXH3 of the records' plain bytes, where the file has no version that would tell other bytes apart.
     pub digest: Option<u64>,
+}
+
+impl Origin {
+    /// The chunk that they make.
+    pub fn chunk(&self) -> ChunkId {
+        ChunkId { file_no: self.file_no, chunk_no: self.chunk_no }
+    }
 }
 
 /// How rows are written.
@@ -166,4 +182,11 @@ pub struct Receipt {
     pub omitted: Omitted,
     /// As in [`Origin`].
     pub digest: Option<u64>,
+}
+
+impl Receipt {
+    /// The chunk that is in.
+    pub fn chunk(&self) -> ChunkId {
+        ChunkId { file_no: self.file_no, chunk_no: self.chunk_no }
+    }
 }

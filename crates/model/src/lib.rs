@@ -28,7 +28,7 @@ pub use arrival::{Arrival, Changes, Keep, Mode, StagingPlan};
 pub use binary::BinaryType;
 pub use borders::{Borders, Taper};
 pub use check::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};
-pub use chunk::{Aside, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
+pub use chunk::{Aside, ChunkId, CopyChunk, Doubt, Faster, Form, Omitted, Origin, Parcel, Receipt, Reject};
 pub use dialect::{Dialect, Escape};
 pub use error::{Error, ErrorKind, ErrorReport, Place, Result};
 pub use event::{Event, Listener, Silent, Stage};

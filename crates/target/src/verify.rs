@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use bytes::Bytes;
-use howdah_model::{CopyChunk, Error, Origin, Relation, Result, StagingPlan, TablePlan};
+use howdah_model::{ChunkId, CopyChunk, Error, Origin, Relation, Result, StagingPlan, TablePlan};
 use std::collections::HashMap;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -52,8 +52,8 @@ impl Sum {
 /// What a table holds.
 #[derive(Debug, Default)]
 pub struct TableSums {
-    /// Of each chunk of the job, by file and chunk number.
-    pub chunks: HashMap<(u32, u64), Sum>,
+    /// Of each chunk of the job.
+    pub chunks: HashMap<ChunkId, Sum>,
     /// Rows that the job has not stored.
     pub others: Sum,
 }
@@ -115,7 +115,8 @@ pub async fn stored(
         let sum = sum_of(row, 2);
         match (row.get::<_, Option<i32>>(0), row.get::<_, Option<i64>>(1)) {
             (Some(file_no), Some(chunk_no)) => {
-                stored.chunks.insert((file_no.cast_unsigned(), chunk_no.cast_unsigned()), sum);
+                let (file_no, chunk_no) = (file_no.cast_unsigned(), chunk_no.cast_unsigned());
+                stored.chunks.insert(ChunkId { file_no, chunk_no }, sum);
             }
             _ => stored.others = sum,
         }

@@ -7,7 +7,7 @@ use crate::pipeline::Run;
 use crate::spot::{Spot, Spots};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use howdah_model::{Error, ErrorKind, Reject, Result};
+use howdah_model::{ChunkId, Error, ErrorKind, Reject, Result};
 use howdah_target::check::found;
 use howdah_target::check::rules::Rule;
 use howdah_target::ledger::Ledger;
@@ -27,14 +27,14 @@ struct Batch<'a> {
     ledger: &'a Ledger,
     session: &'a Session,
     job_id: &'a str,
-    of: (u32, u64),
+    of: ChunkId,
     bytes: usize,
     rejects: Vec<Reject>,
 }
 
 impl Batch<'_> {
     async fn add(&mut self, spot: &Spot, reject: Reject) -> Result<()> {
-        let of = (spot.file_no, spot.receipt.chunk_no);
+        let of = spot.receipt.chunk();
         if of != self.of || self.rejects.len() >= AT_ONCE || self.bytes >= AT_ONCE_BYTES {
             self.flush().await?;
         }
@@ -66,7 +66,7 @@ pub(super) async fn keep(run: &Run, ledger: &Ledger, asking: &Session, rules: &[
         ledger,
         session: &session,
         job_id: &run.plan.job_id,
-        of: (0, 0),
+        of: ChunkId { file_no: 0, chunk_no: 0 },
         bytes: 0,
         rejects: Vec::new(),
     };

@@ -5,7 +5,7 @@ use super::stored::unless;
 use crate::Context;
 use crate::pipeline::Run;
 use crate::retry::patiently;
-use howdah_model::Result;
+use howdah_model::{ChunkId, Result};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -13,12 +13,11 @@ use tokio::runtime::Handle;
 pub(crate) struct Asker<'a> {
     run: &'a Run,
     handle: &'a Handle,
-    /// File and chunk.
-    chunk: (u32, u64),
+    chunk: ChunkId,
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn new(run: &'a Run, handle: &'a Handle, chunk: (u32, u64)) -> Asker<'a> {
+    pub(super) fn new(run: &'a Run, handle: &'a Handle, chunk: ChunkId) -> Asker<'a> {
         Asker { run, handle, chunk }
     }
 
@@ -48,7 +47,7 @@ impl<'a> Asker<'a> {
     /// # Errors
     /// Those of the work; [`crate::pipeline::unwanted`].
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        let (file_no, chunk_no) = self.chunk;
+        let ChunkId { file_no, chunk_no } = self.chunk;
         self.handle.block_on(unless(self.run.halt.until_unwanted(file_no, chunk_no), work))
     }
 }

@@ -207,7 +207,7 @@ impl Emitter {
     }
 
     fn asker<'a>(&self, feeder: &'a Feeder, origin: &Origin) -> Asker<'a> {
-        Asker::new(&feeder.run, &feeder.handle, (self.file_no, origin.chunk_no))
+        Asker::new(&feeder.run, &feeder.handle, origin.chunk())
     }
 
     /// The rows with their numbers, where these come from the client.

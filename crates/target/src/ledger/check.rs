@@ -3,7 +3,7 @@
 use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
-use howdah_model::{Reject, Relation, Result};
+use howdah_model::{ChunkId, Reject, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
 /// What errors say is done.
@@ -95,7 +95,7 @@ impl Ledger {
         session.client().batch_execute("COMMIT").await.map_err(|error| self.error(&error, KEEPING))
     }
 
-    /// Writes down bad records of a chunk that COPY has taken: of file `file_no` and chunk `chunk_no`.
+    /// Writes down bad records of a chunk that COPY has taken.
     ///
     /// # Errors
     /// Those of the session.
@@ -103,7 +103,7 @@ impl Ledger {
         &self,
         session: &Session,
         job_id: &str,
-        (file_no, chunk_no): (u32, u64),
+        ChunkId { file_no, chunk_no }: ChunkId,
         bad: &[Reject],
     ) -> Result<()> {
         let records: Vec<Option<i64>> = bad.iter().map(|bad| bad.record.map(u64::cast_signed)).collect();

@@ -4,7 +4,7 @@ use super::Ledger;
 use crate::session::Session;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use howdah_model::{Error, Origin, Reject, RejectsOf, Result};
+use howdah_model::{ChunkId, Error, Origin, Reject, RejectsOf, Result};
 use std::pin::{Pin, pin};
 use std::time::SystemTime;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
@@ -67,10 +67,9 @@ impl Ledger {
         origin: &Origin,
         rejects: &[Reject],
     ) -> Result<()> {
-        let (chunk, stored) =
-            ((origin.file_no, origin.chunk_no), origin.records.saturating_sub(rejects.len() as u64));
+        let stored = origin.records.saturating_sub(rejects.len() as u64);
         let set = "rows = $4, rejected = $5";
-        self.write_rejects(session, job_id, chunk, (set, stored), rejects).await
+        self.write_rejects(session, job_id, origin.chunk(), (set, stored), rejects).await
     }
 
     /// The same of rows of a chunk that are in a staging table, in the transaction that deletes them there.
@@ -81,7 +80,7 @@ impl Ledger {
         &self,
         session: &mut Session,
         job_id: &str,
-        chunk: (u32, u64),
+        chunk: ChunkId,
         rejects: &[Reject],
     ) -> Result<()> {
         let set = "rows = rows - $4, rejected = rejected + $5";
@@ -93,7 +92,7 @@ impl Ledger {
         &self,
         session: &mut Session,
         job_id: &str,
-        chunk: (u32, u64),
+        chunk: ChunkId,
         (set, rows): (&str, u64),
         rejects: &[Reject],
     ) -> Result<()> {
@@ -108,7 +107,7 @@ impl Ledger {
             let at = self.correct(session, job_id, chunk, (set, rows, rejects.len() as u64)).await?;
             let writer = BinaryCopyInWriter::new(session.client().copy_in(&copy).await?, &REJECT_TYPES);
             let mut writer = pin!(writer);
-            let (file_no, chunk_no) = (chunk.0.cast_signed(), chunk.1.cast_signed());
+            let (file_no, chunk_no) = (chunk.file_no.cast_signed(), chunk.chunk_no.cast_signed());
             for Reject { record, byte, bytes, as_in_file, error } in rejects {
                 let (record, byte) = (record.map(u64::cast_signed), byte.map(u64::cast_signed));
                 let (column, sqlstate) = (error.place().column.as_deref(), error.sqlstate());
@@ -130,7 +129,7 @@ impl Ledger {
         &self,
         session: &Session,
         job_id: &str,
-        (file_no, chunk_no): (u32, u64),
+        ChunkId { file_no, chunk_no }: ChunkId,
         (set, rows, rejected): (&str, u64, u64),
     ) -> Result<SystemTime, tokio_postgres::Error> {
         let sql = format!(

@@ -125,8 +125,7 @@ impl<'a> Records<'a> {
             rejects.push(Reject { record, byte, bytes, as_in_file, error });
         }
         self.note_first(file_no, &rejects);
-        let chunk = (file_no, receipt.chunk_no);
-        self.ledger.reject_later(session, &self.run.plan.job_id, chunk, &rejects).await
+        self.ledger.reject_later(session, &self.run.plan.job_id, receipt.chunk(), &rejects).await
     }
 
     fn note_first(&mut self, file_no: u32, rejects: &[Reject]) {
