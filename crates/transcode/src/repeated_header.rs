@@ -1,7 +1,8 @@
 //! Records that say the names of the header again, as they stand in files that were put together from several.
 //!
 //! Enters: whole records, as the file has them or as COPY text. Leaves: where such records stand. One name is searched for as
-//! bytes, so that records without it cost a pass at the speed of memory; only records with it are cut into fields.
+//! bytes, so that records without it cost a pass at the speed of memory; only records that have it, and begin with the first
+//! name, are cut into fields.
 
 use crate::cells::{Cells, Next, Record};
 use crate::encode::text_value;
@@ -67,14 +68,29 @@ impl RepeatedHeader {
         ranges.filter(|(_, range)| self.is_repeated(&records[range.clone()])).collect()
     }
 
-    /// Such records may be among these.
+    /// Such records may be among these. Values that only begin with the name (`type_1` below `type`) are none.
     pub fn may_be_among(&self, records: &[u8]) -> bool {
-        self.searched.iter().any(|name| name.find(records).is_some())
+        self.searched.iter().any(|name| {
+            let mut ends = name.find_iter(records).map(|at| records.get(at + name.needle().len()));
+            ends.any(|end| end.is_none_or(|end| !end.is_ascii_alphanumeric() && *end != b'_'))
+        })
+    }
+
+    /// It has the first name where it begins, as far as that can be told from its bytes.
+    fn begins_alike(&self, record: &[u8]) -> bool {
+        let is_aside = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
+        let first = self.names[0].as_bytes();
+        if !first.first().is_some_and(|byte| !is_aside(byte)) {
+            return true;
+        }
+        // A quote, a blank, and a byte order mark may stand before it.
+        let aside = record.iter().take_while(|byte| is_aside(byte)).count();
+        record[aside..].starts_with(&first[..first.iter().take_while(|byte| !is_aside(byte)).count()])
     }
 
     /// This record says the same names.
     pub fn is_repeated(&self, record: &[u8]) -> bool {
-        if !self.may_be_among(record) {
+        if !self.begins_alike(record) || !self.may_be_among(record) {
             return false;
         }
         match &self.written {
@@ -127,6 +143,7 @@ mod tests {
         assert_eq!(found(two, "1,\"a\nid,name\n\"\n1,name\nid,names\nid,name,x\n"), []);
         assert_eq!(found(&["", "x"], "\"\",\"x\"\n"), [(0, 0)]);
         assert_eq!(found(&["name"], "name\n"), []);
+        assert_eq!(found(two, "1,name_1\n id,names\n2,name\n\"id\",name"), [(3, 26)]);
     }
 
     #[test]
