@@ -425,9 +425,8 @@ pub(super) fn names(
         while let Some(empty) = values.iter().rposition(String::is_empty).filter(|_| values.len() > width) {
             values.remove(empty);
         }
-        let below = no + 1..end;
-        let cuts_decimals =
-            is_one && values.len() < width && cut_decimals::may_be(lines, (below, width), reader, window);
+        let below = (no + 1..end, width, width.saturating_sub(values.len()));
+        let cuts_decimals = is_one && cut_decimals::may_be(lines, below, reader, window);
         if values.len() + 1 == width
             && !cuts_decimals
             && numbers_rows(lines, (no..end, width), reader, window)

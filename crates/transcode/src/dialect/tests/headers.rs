@@ -138,6 +138,10 @@ fn a_delimiter_that_may_be_a_decimal_comma_moves_no_name() {
     assert!(cuts("id,val,name\na,2,5,foo\nb,3,5,bar\nc,4,75,baz\n"));
     assert!(!cuts("mpg,cyl,hp\n1,21.5,6,110\n2,22.8,4,93\n3,21.4,6,110\n"));
     assert!(!cuts("mpg,cyl,hp\n\"1\",21,6,110\n\"2\",22,4,93\n\"3\",21,6,110\n"));
+    // Fractions of one column have as many digits, or no zeros at the end.
+    assert!(!cuts("mpg,cyl,hp\n1,21,160,110\n2,8,40,93\n3,20,160,110\n"));
+    assert!(!cuts("year,hp\nMazda,2020,110\nDatsun,2021,93\nHornet,2022,95\n"));
+    assert!(cuts("id,val,name\n1,2,50,foo\n2,3,25,bar\n3,4,75,baz\n"));
     assert!(!cuts("mpg;cyl;hp\n1;21;6;110\n2;22;4;93\n3;21;6;110\n"));
 }
 
