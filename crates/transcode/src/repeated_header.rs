@@ -80,7 +80,7 @@ impl RepeatedHeader {
     fn begins_alike(&self, record: &[u8]) -> bool {
         let is_aside = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
         let first = self.names[0].as_bytes();
-        if !first.first().is_some_and(|byte| !is_aside(byte)) {
+        if first.first().is_none_or(is_aside) {
             return true;
         }
         // A quote, a blank, and a byte order mark may stand before it.
