@@ -53,6 +53,7 @@ fn measure(name: &str, dialect: &Dialect, width: usize, record: &str) -> Result<
         let shape = Shape {
             dialect: dialect.clone(),
             fields: vec![Field::as_it_is(); width],
+            names: Vec::new(),
             data_start_byte: 0,
             data_end_byte: None,
             end: None,

@@ -91,6 +91,17 @@ fn names_are_found_in_comments_and_not_moved_by_decimal_commas() {
     let file = files.put("swapped.log", swapped.as_bytes());
     let told = load_new(&database, &file, &[], 1);
     assert!(told.contains("comments declare the names of the fields"), "{told}");
+    // Far behind what is looked at first, too; the same names may come again.
+    let rows = "2024-03-01 GET 200\n".repeat(100_000);
+    for (fields, code) in [("day cs-method sc-status", 0), ("day sc-status cs-method", 1)] {
+        let long = format!("{log}# rotated\n{rows}#Fields: {fields}\n2024-03-04 200 300\n{rows}{rows}{rows}");
+        let told = load_new(&database, &files.put("long.log", long.as_bytes()), &[], code);
+        assert_eq!(
+            told.contains("record 100004") && told.contains("declares other names"),
+            code == 1,
+            "{told}"
+        );
+    }
     let file = files.put("decimals.csv", b"id,val,name\n1,2,5,foo\n2,3,5,bar\n3,4,75,baz\n");
     let told = load_new(&database, &file, &[], 1);
     assert!(told.contains("that of fractions, too"), "{told}");

@@ -66,6 +66,7 @@ pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
     Some(Shape {
         dialect: table.dialect.clone().filter(|_| mended)?,
         fields: vec![Field::as_it_is(); table.fields.len()],
+        names: plan.file(file_no).header.clone(),
         data_start_byte: 0,
         data_end_byte: None,
         end: table_end(plan, file_no),

@@ -498,6 +498,7 @@ pub(crate) fn rewriting_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
     Some(Shape {
         dialect: dialect.clone(),
         fields: fields(table),
+        names: file.header.clone(),
         data_start_byte: file.data_start_byte,
         data_end_byte: None,
         end: table_end(plan, file_no),

@@ -267,6 +267,7 @@ fn shape(finding: &Finding) -> Shape {
     Shape {
         dialect: finding.dialect.clone(),
         fields: vec![Field::as_it_is(); finding.width],
+        names: Vec::new(),
         data_start_byte: 0,
         data_end_byte: None,
         lenient: true,

@@ -8,8 +8,12 @@ use howdah_model::{Error, ErrorKind, Result};
 
 const WORD: &[u8] = b"#fields";
 
+/// What to do where they change.
+pub(crate) const NAMES_CHANGE: &str =
+    "cut the file where the names change, and load each part of it by itself";
+
 /// The names in such a line. Tabs stand between them, or blanks, whatever stands between the values.
-pub(super) fn of_line(line: &[u8]) -> Option<Vec<String>> {
+pub(crate) fn of_line(line: &[u8]) -> Option<Vec<String>> {
     let (word, names) = line.split_at_checked(WORD.len())?;
     if !word.eq_ignore_ascii_case(WORD) {
         return None;
@@ -52,8 +56,7 @@ pub(super) fn refuse_change(cut: &Cut, windows: &Windows, first: usize) -> Resul
     }
     let message =
         "comments declare the names of the fields (#Fields), and further down others or in another order";
-    Err(Error::new(ErrorKind::Unsupported, message)
-        .with_hint("cut the file where the names change, and load each part of it by itself"))
+    Err(Error::new(ErrorKind::Unsupported, message).with_hint(NAMES_CHANGE))
 }
 
 /// The first line that spreadsheets write and read: `sep=;`.

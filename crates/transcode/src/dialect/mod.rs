@@ -14,7 +14,7 @@ mod blocks;
 mod candidates;
 mod cell_types;
 mod cut_decimals;
-mod declared_names;
+pub(crate) mod declared_names;
 mod describe;
 mod document;
 mod encoding;

@@ -43,6 +43,7 @@ fn lines(dialect: &Dialect, width: usize, bytes: &[u8]) -> Result<Vec<u8>> {
     let shape = Shape {
         dialect: dialect.clone(),
         fields: vec![Field::as_it_is(); width],
+        names: Vec::new(),
         data_start_byte: 0,
         data_end_byte: None,
         end: None,

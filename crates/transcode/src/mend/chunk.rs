@@ -185,6 +185,7 @@ mod tests {
         Shape {
             dialect: Dialect::csv(),
             fields: vec![Field::as_it_is(); 3],
+            names: Vec::new(),
             data_start_byte: 0,
             data_end_byte: None,
             end: None,

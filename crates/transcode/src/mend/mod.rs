@@ -82,6 +82,8 @@ pub struct Shape {
     pub dialect: Dialect,
     /// The fields of a record, in the order of the file.
     pub fields: Vec<Field>,
+    /// The names in the header: a comment that declares as many others (`#Fields: ...`) is an error. Empty: none is looked at.
+    pub names: Vec<String>,
     /// Where the data begins: behind byte order mark, preamble and header.
     pub data_start_byte: u64,
     /// Where it ends, if not with the file.

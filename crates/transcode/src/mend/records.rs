@@ -6,6 +6,7 @@ use super::line::Misread;
 use super::window::Window;
 use super::{Counts, Shape, broken_bytes};
 use crate::cells::{Cells, Flaw, Next, Record};
+use crate::dialect::declared_names::{self, NAMES_CHANGE};
 use crate::dialect::{TABLE_END_BYTES, TableEnd};
 use crate::fault::Fault;
 use crate::split;
@@ -44,6 +45,8 @@ pub(super) struct Records<R> {
     record_bytes_max: usize,
     /// What each field fills.
     columns: Vec<Option<String>>,
+    /// The names that comments may declare again.
+    names: Vec<String>,
     /// The dialect is COPY's text, in which a line `\.` ends the data.
     has_marker: bool,
     record: Record,
@@ -105,6 +108,7 @@ impl<R: Read> Records<R> {
             width,
             record_bytes_max: shape.record_bytes_max,
             columns: shape.fields.iter().map(|field| field.column.clone()).collect(),
+            names: shape.names.clone(),
             has_marker: is_copy_text(&shape.dialect),
             record: Record::default(),
             record_no,
@@ -252,6 +256,7 @@ impl<R: Read> Records<R> {
                 }
                 Next::Record { length, flaw } => return Ok(Some(Cut::Record { length, flaw })),
                 Next::Comment(length) => {
+                    self.refuse_other_names(length)?;
                     self.counts.add_comment();
                     self.window.consume(length);
                 }
@@ -261,6 +266,20 @@ impl<R: Read> Records<R> {
             }
         }
         Ok(None)
+    }
+
+    /// # Errors
+    /// `Unsupported` if the comment of this length declares other names: what stands below would go to wrong columns.
+    fn refuse_other_names(&self, length: usize) -> Result<()> {
+        let declared = declared_names::of_line(&self.window.bytes()[..length]);
+        if declared.is_none_or(|names| names.len() != self.names.len() || names == self.names) {
+            return Ok(());
+        }
+        let byte = Some(self.window.offset());
+        let place = Place { record: Some(self.record_no + 1), byte, ..Place::default() };
+        let message =
+            "the comment above the record declares other names than the header, or in another order";
+        Err(Error::new(ErrorKind::Unsupported, message).at(place).with_hint(NAMES_CHANGE))
     }
 
     /// Doubling, so that a long record is looked at a few times only.

@@ -29,6 +29,7 @@ fn shape(dialect: &Dialect, width: usize, lenient: bool) -> Shape {
     Shape {
         dialect: dialect.clone(),
         fields: vec![Field::as_it_is(); width],
+        names: Vec::new(),
         data_start_byte: 0,
         data_end_byte: None,
         end: None,

@@ -46,6 +46,7 @@ pub(crate) fn read(
                 empty_is_null: false,
             })
             .collect(),
+        names: Vec::new(),
         data_start_byte: 0,
         data_end_byte: None,
         end: None,

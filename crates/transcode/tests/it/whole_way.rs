@@ -90,6 +90,7 @@ fn copy_text(bytes: &[u8], lenient: bool, finding: &Finding, counts: &Arc<Counts
     let shape = Shape {
         dialect: finding.dialect.clone(),
         fields: vec![Field::as_it_is(); finding.width],
+        names: Vec::new(),
         data_start_byte: span.start_byte,
         data_end_byte: span.end_byte,
         end: None,
