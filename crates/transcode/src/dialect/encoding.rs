@@ -124,7 +124,34 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         let evidence = format!("{characters} characters beyond ASCII are valid UTF-8, {broken} {are} broken");
         return Ok(sure("UTF8", 0, evidence));
     }
-    Ok(legacy(sample, characters + broken))
+    let mut found = legacy(sample, characters + broken);
+    let inside_words = capitals_inside_words(sample);
+    // Capitals have this byte in all of these.
+    let is_western = matches!(found.encoding.name.as_str(), "WIN1250" | "WIN1252" | "WIN1254" | "WIN1257");
+    if !is_western || inside_words == 0 {
+        return Ok(found);
+    }
+    if inside_words.saturating_mul(MIXED_MAX) >= broken {
+        let evidence =
+            format!("{inside_words} letters inside words are valid UTF-8, {broken} characters are broken");
+        return Ok(sure("UTF8", 0, evidence));
+    }
+    found.unsure =
+        Some(Unsure { what: "some letters inside words are in UTF-8".to_owned(), option: "--encoding" });
+    Ok(found)
+}
+
+/// Where one letter of so many is surely UTF-8, the file is put together from two encodings, and what is broken is for its reader to
+/// mend: read as one of Windows', the others would be stored wrong without a word.
+const MIXED_MAX: usize = 4;
+
+/// Letters of UTF-8 that in Windows-1252 were a capital and a sign behind a small letter: `ZoÃ«`.
+fn capitals_inside_words(sample: &Sample) -> usize {
+    let is_one = |three: &&[u8]| matches!(three, [b'a'..=b'z', 0xC3, 0x80..=0xBF]);
+    [sample.head, sample.middle, sample.tail]
+        .iter()
+        .map(|window| window.windows(3).filter(is_one).count())
+        .sum()
 }
 
 /// Names of one encoding, the two orders of bytes in UTF-16 aside.

@@ -155,3 +155,18 @@ fn line_endings_in_few_quotes_do_not_hide_them() {
         found.dialect
     );
 }
+
+#[test]
+fn letters_of_two_encodings_are_not_all_read_as_one() {
+    let encoding = |bytes: &[u8]| {
+        let found = whole(bytes);
+        (found.encoding.name.clone(), found.unsure.iter().any(|unsure| unsure.what.contains("in UTF-8")))
+    };
+    let mixed = b"id,name\n1,Zo\xc3\xab\n2,Ren\xe9\n3,Jos\xe9\n4,Mu\xf1oz\n".to_vec();
+    assert_eq!(encoding(&mixed), ("UTF8".to_owned(), false));
+    let rows: Vec<u8> = (5..30).flat_map(|no| [format!("{no},Jos").as_bytes(), b"\xe9\n"].concat()).collect();
+    assert_eq!(encoding(&[mixed, rows].concat()), ("WIN1252".to_owned(), true));
+    let quotes = b"id,name\n1,\xbbSpa\xdf\xab\n2,IRM\xc3\xa0\n3,Jos\xe9\n";
+    let (name, is_mixed) = encoding(quotes);
+    assert!(name != "UTF8" && !is_mixed, "{name}");
+}
