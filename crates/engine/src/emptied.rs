@@ -4,6 +4,7 @@
 use crate::arrival::on_session;
 use crate::load::file_nos;
 use crate::pipeline::Run;
+use crate::taken;
 use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan, counted};
 use howdah_target::ledger::{Ledger, StoredRows, Volatile};
 use howdah_target::session::{Session, catalog};
@@ -127,9 +128,12 @@ pub(crate) async fn behind(session: &Session, ledger: &Ledger, plan: &Plan) -> R
 /// # Errors
 /// Table, if one has; those of ledger and session.
 pub(crate) async fn expect_not_by_others(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
-    let all = stored(session, ledger, plan).await?;
-    let by_others = all.into_iter().find(|found| found.stored.emptied_by.is_some());
-    by_others.map_or(Ok(()), |found| Err(found.error(&plan.job_id)))
+    none_by_others(&plan.job_id, &stored(session, ledger, plan).await?)
+}
+
+fn none_by_others(job_id: &str, all: &[Gone]) -> Result<()> {
+    let by_others = all.iter().find(|found| found.stored.emptied_by.is_some());
+    by_others.map_or(Ok(()), |found| Err(found.error(job_id)))
 }
 
 /// The same at the end of a load. Who empties a table waits for those who load into it, unless these have lost for a moment what
@@ -138,7 +142,15 @@ pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<(
     if run.plan.job.arrival.atomic {
         return Ok(());
     }
-    on_session(run, async |session| expect_not_by_others(session, ledger, &run.plan).await).await
+    let plan = &run.plan;
+    // Sent together: one round trip.
+    let both = async |session: &Session| {
+        tokio::try_join!(stored(session, ledger, plan), taken::files(session, plan))
+    };
+    let (all, files) = on_session(run, both).await?;
+    none_by_others(&plan.job_id, &all)?;
+    taken::warn(run, &files, all.iter().map(|found| (&found.relation, found.stored.rows))).await;
+    Ok(())
 }
 
 /// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.

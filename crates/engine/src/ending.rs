@@ -9,7 +9,7 @@ use crate::finish::{self, ROUNDS_MAX, keeps_losing};
 use crate::guards::Guard;
 use crate::load::{FAILED_WITHIN, STOPPED_WITHIN, guarded};
 use crate::pipeline::Run;
-use crate::{Context, arrival, emptied, frozen, indexes, rejected, rejects, retry, sequences, verify};
+use crate::{Context, arrival, emptied, frozen, indexes, rejected, rejects, retry, sequences, taken, verify};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, ErrorReport, Plan, Result};
 use howdah_target::ledger::{Ending, Ledger, Proof};
@@ -47,7 +47,10 @@ pub(crate) async fn bring_all_in(run: &Arc<Run>) -> Result<()> {
 pub(crate) async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut Guard) -> Result<()> {
     for _ in 0..ROUNDS_MAX {
         guarded(run, session, guard, Box::pin(after_the_rows(run))).await?;
-        let Some(ledger) = &run.ledger else { return guard.expect_one_server(run, session).await };
+        let Some(ledger) = &run.ledger else {
+            guard.expect_one_server(run, session).await?;
+            return taken::warn_without_ledger(run).await;
+        };
         emptied::expect_not_meanwhile(run, ledger).await?;
         // A finished load must be remembered as finished, whatever it takes.
         let (rows, by) = (run.tally.rows_stored(), (Some(&*session), session.backend().pid));

@@ -70,6 +70,7 @@ mod settle;
 mod disk;
 mod guards;
 mod limit;
+mod taken;
 mod tally;
 mod watch;
 

@@ -12,10 +12,11 @@ use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::rejected::RejectFile;
 use crate::settle::{When, expect_whole, is_due_when_empty, make_whole, settle, settle_done};
+use crate::taken::Files;
 use crate::widen::from_present;
 use crate::{
     Context, after, again, arrival, beforehand, begin, done, emptied, ending, guards, indexes, predecessor,
-    retry, triggers, tune,
+    retry, taken, triggers, tune,
 };
 use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::summary::Status;
@@ -126,7 +127,10 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     let receipts = by_file(std::mem::take(&mut noted.receipts));
     context.listener.on_event(&Event::Planned { plan: Box::new(plan.clone()) });
     let partitioner = Partitioner::new(plan.job.create_partitions, dated)?;
-    let run = Arc::new(Run::new(context, plan, layout, ledger, receipts, (open_columns, partitioner)));
+    let files = std::mem::take(&mut noted.files);
+    let mut run = Run::new(context, plan, layout, ledger, receipts, (open_columns, partitioner));
+    run.files = files;
+    let run = Arc::new(run);
     beforehand::warn(&run, before, &noted);
     run.dropped.store(noted.dropped, Relaxed);
     run.tuned.store(noted.tuned, Relaxed);
@@ -181,6 +185,8 @@ pub(crate) struct Noted {
     pub crashed: bool,
     /// Somebody has emptied these since.
     pub emptied: Vec<Relation>,
+    /// Those of the tables as they are now.
+    pub files: Files,
 }
 
 /// There is work for two sessions at once.
@@ -223,7 +229,7 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Note
     let Beginning { context, ledger, plan, tried, reads_rejects, lacks } = beginning;
     let Some(ledger) = ledger else {
         make_tables(session, None, plan).await?;
-        return Ok(Noted::default());
+        return Ok(Noted { files: taken::files(session, plan).await?, ..Noted::default() });
     };
     if let Some(told) = ledger.ensure(session).await? {
         context.warn(told);
@@ -256,10 +262,11 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Note
     let receipts = ledger.receipts(session, &plan.job_id);
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
+    let files = taken::files(session, plan);
     // Sent together: one round trip.
-    let ((), receipts, dropped, tuned) = tokio::try_join!(durable, receipts, dropped, tuned)?;
+    let ((), receipts, dropped, tuned, files) = tokio::try_join!(durable, receipts, dropped, tuned, files)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
-    Ok(Noted { receipts, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied })
+    Ok(Noted { receipts, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied, files })
 }
 
 pub(crate) fn being_restored(job_id: &str) -> Error {

@@ -16,6 +16,7 @@ use crate::indexes::early::Early;
 use crate::numbers::NumberSource;
 use crate::partitioner::Partitioner;
 use crate::probes::Probes;
+use crate::taken::Files;
 use crate::tally::Tally;
 use crate::verify::Comparison;
 use crate::watch::Slots;
@@ -84,6 +85,8 @@ pub(crate) struct Run {
     pub(crate) frozen: Frozen,
     /// Indexes that need not wait for the last row.
     pub(crate) early: Early,
+    /// Those of the tables when the run began.
+    pub(crate) files: Files,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
     /// The first failure, and what is still wanted after it.
@@ -141,6 +144,7 @@ impl Run {
             is_over: false,
             frozen: Frozen::new(&plan),
             early: Early::new(&plan),
+            files: Files::new(),
             gate: Gate::default(),
             halt: Halt::default(),
             plan,

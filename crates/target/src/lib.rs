@@ -70,6 +70,7 @@ pub mod numbers;
 pub mod replace;
 pub mod rewrite;
 pub mod sequences;
+pub mod storage;
 
 pub mod upkeep;
 

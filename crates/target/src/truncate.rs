@@ -155,15 +155,10 @@ const SEES_ALL_SQL: &str = "\
 /// Server with 55P03 when the table was not free within the time; those of the session.
 pub async fn is_empty(session: &Session, relation: &Relation, lock_timeout_ms: u64) -> Result<Option<bool>> {
     let fail = |error: tokio_postgres::Error| session_error(&error, "looking whether the table is empty");
-    let table = quote_relation(relation);
-    let sees = match session.client().query_typed(SEES_ALL_SQL, &[(&table, Type::TEXT)]).await {
-        // It may not look into the schema.
-        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => return Ok(None),
-        sees => sees.map_err(fail)?,
-    };
-    if !sees.first().is_some_and(|row| row.get(0)) {
+    if !sees_all_rows(session, relation).await? {
         return Ok(None);
     }
+    let table = quote_relation(relation);
     let sql =
         format!("BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SELECT FROM {table} LIMIT 1; COMMIT");
     match session.client().simple_query(&sql).await {
@@ -172,6 +167,17 @@ pub async fn is_empty(session: &Session, relation: &Relation, lock_timeout_ms: u
             session.roll_back().await;
             Err(fail(error))
         }
+    }
+}
+
+/// The role sees all rows of the table.
+pub(crate) async fn sees_all_rows(session: &Session, relation: &Relation) -> Result<bool> {
+    let table = quote_relation(relation);
+    match session.client().query_typed(SEES_ALL_SQL, &[(&table, Type::TEXT)]).await {
+        // It may not look into the schema.
+        Err(error) if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Ok(false),
+        Err(error) => Err(session_error(&error, "looking for the rights on the table")),
+        Ok(sees) => Ok(sees.first().is_some_and(|row| row.get(0))),
     }
 }
 

@@ -271,3 +271,59 @@ fn a_file_of_whose_rows_another_job_has_deleted_some_while_they_came_is_not_know
     scene.load().args(["--known", "skip", "--null", "-"]).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(scene.database.value("SELECT count(*) FROM t"), "301");
 }
+
+/// This is done to the table while a load with these options is at work, which ends well; what it says.
+fn meanwhile(scene: &Scene, source: &Path, options: &[&str], sql: &str) -> String {
+    shut_gate_behind(&scene.database, 2);
+    let mut running = slow(scene).args(options).arg(source).spawn();
+    assert!(scene.wait_for_chunks(2, || running.is_running()), "{}", running.stderr_so_far());
+    scene.database.sql(sql);
+    open_gate(&scene.database);
+    running.wait(PATIENCE).expect_code(0).stderr
+}
+
+const TAKEN: &str = "others have taken rows out of it while it was at work";
+
+#[test]
+fn a_table_that_others_empty_under_a_load_is_told_with_what_brings_its_rows_back() {
+    let plain = csv(110, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for (major, options) in [(13, vec![]), (18, vec!["--mode", "truncate"])] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let told = meanwhile(&scene, &source, &options, "TRUNCATE t");
+        let held = scene.database.value("SELECT count(*) FROM t");
+        let warning =
+            format!("warning: public.t holds {held} rows, and this job has stored {ROWS} there: {TAKEN}");
+        assert!(told.contains(&warning), "PostgreSQL {major}\n{told}");
+        assert!(told.contains("the same command with --force"), "{told}");
+        if options.is_empty() {
+            scene.database.sql("TRUNCATE t");
+        }
+        slow(&scene).args(&options).arg("--force").arg(&source).run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+#[test]
+fn a_partition_that_others_empty_under_a_load_is_told() {
+    let plain = csv(111, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::partitioned(Server::shared(15), &[&plain]);
+    let told = meanwhile(&scene, &source, &[], "TRUNCATE t_rest");
+    assert!(told.contains(TAKEN), "{told}");
+}
+
+#[test]
+fn a_table_that_others_write_anew_under_a_load_has_lost_nothing() {
+    let plain = csv(112, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for sql in ["VACUUM FULL t", "ALTER TABLE t ALTER note TYPE varchar USING note || ''"] {
+        let scene = Scene::new(Server::shared(18), &[&plain]);
+        let told = meanwhile(&scene, &source, &[], sql);
+        assert!(!told.contains("warning"), "{sql}\n{told}");
+        scene.assert_exact(sql);
+    }
+}
