@@ -61,6 +61,9 @@ pub(crate) fn copy_error(
     shown: &Relation,
     columns: &[String],
 ) -> CopyError {
+    if is_gone(db) {
+        return CopyError { error: gone(db, relation, shown), line: None, is_of_empty: false };
+    }
     let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
     let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
@@ -89,6 +92,26 @@ pub(crate) fn copy_error(
     }
     let is_of_empty = spot.as_ref().is_some_and(|spot| spot.is_empty);
     CopyError { error: with_advice(error), line: spot.map(|spot| spot.line), is_of_empty }
+}
+
+/// The server has looked for the table that the statement names. Functions and values that look for one say where they are.
+fn is_gone(db: &DbError) -> bool {
+    let is_unknown = [sqlstate::UNDEFINED_TABLE, sqlstate::INVALID_SCHEMA_NAME].contains(&db.code().code());
+    is_unknown && db.where_().is_none()
+}
+
+fn gone(db: &DbError, relation: &Relation, shown: &Relation) -> Error {
+    let message =
+        format!("{relation} is not there any more: it was dropped or renamed while rows came into it");
+    let error = server_error(db, &message);
+    // Of a partition or a staging table others know what is to be done.
+    if relation != shown {
+        return error;
+    }
+    error.with_hint(
+        "if it was renamed, give it its name back, and the same command goes on; if it was dropped, make it anew, and the same command with \
+         --force loads everything from the beginning",
+    )
 }
 
 /// A policy of the table refuses the row: the role lacks no right.

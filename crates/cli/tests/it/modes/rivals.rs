@@ -327,3 +327,42 @@ fn a_table_that_others_write_anew_under_a_load_has_lost_nothing() {
         scene.assert_exact(sql);
     }
 }
+
+#[test]
+fn a_table_that_is_dropped_under_a_load_is_named_with_what_is_to_be_done() {
+    let plain = csv(113, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    let running = at_work(&scene, &source);
+    scene.database.sql("CREATE TABLE anew (LIKE t); DROP TABLE t");
+    open_gate(&scene.database);
+    let failed = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("public.t is not there any more: it was dropped or renamed"), "{failed}");
+    assert!(failed.contains("hint: if it was renamed, give it its name back"), "{failed}");
+    scene.database.sql("ALTER TABLE anew RENAME TO t");
+    slow(&scene).arg("--force").arg(&source).run(PATIENCE).expect_code(0);
+    scene.assert_exact("made anew");
+}
+
+/// No run of the job can end what a killed one has left.
+#[test]
+fn rows_that_wait_for_a_dropped_table_are_told_by_status_and_dropped_by_restore() {
+    let plain = csv(114, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    shut_gate_behind(&scene.database, 1);
+    let mut running = slow(&scene).arg("--atomic").arg(&source).spawn();
+    assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    scene.database.sql("DROP TABLE t");
+    open_gate(&scene.database);
+    let again = slow(&scene).arg("--atomic").arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(again.contains("table t does not exist"), "{again}");
+    let status = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
+    assert!(status.contains("more wait in staging tables  (to restore)"), "{status}");
+    scene.verb("restore").run(PATIENCE).expect_code(0);
+    let open = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
+    assert_eq!(scene.database.value(open), "0");
+}
