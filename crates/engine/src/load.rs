@@ -76,22 +76,8 @@ pub(crate) async fn load_planned(context: &Context, planned: Planned, tried: &Tr
 }
 
 async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Result<Outcome> {
-    match &planned.history {
-        History::Done { at } => {
-            let told = already_done(&planned.plan.job_id, at);
-            settle_done(context, &planned.plan).await;
-            return match planned.plan.job.if_done {
-                IfDone::Ok if done::only_bytes_tell(&planned.plan) => {
-                    done::compare(context, planned, &told).await
-                }
-                IfDone::Ok | IfDone::Fail => Err(told),
-            };
-        }
-        History::NothingNew => {
-            settle_done(context, &planned.plan).await;
-            return Ok(done::nothing_new(context, &planned.plan));
-        }
-        History::Fresh | History::Begun(_) => {}
+    if !matches!(planned.history, History::Fresh | History::Begun(_)) {
+        return nothing_to_load(context, planned).await;
     }
     let Planned { mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
     let reject_file = reject_file.as_ref();
@@ -147,6 +133,19 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     };
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
+}
+
+/// The job is done, or has found no file that it does not know.
+async fn nothing_to_load(context: &Context, planned: Planned) -> Result<Outcome> {
+    settle_done(context, &planned.plan).await;
+    let History::Done { at } = &planned.history else {
+        return Ok(done::nothing_new(context, &planned.plan));
+    };
+    let told = already_done(&planned.plan.job_id, at);
+    match planned.plan.job.if_done {
+        IfDone::Ok if done::only_bytes_tell(&planned.plan) => done::compare(context, planned, &told).await,
+        IfDone::Ok | IfDone::Fail => Err(told),
+    }
 }
 
 /// How a load begins.
