@@ -317,7 +317,7 @@ pub(crate) fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
     if state.is_empty() || is_truth || characters(has).is_some() {
         return None;
     }
-    let takes_exponents = matches!(short(has), "numeric" | "double precision");
+    let takes_exponents = has.starts_with("numeric") || matches!(has, "double precision" | "real");
     let inferred = if takes_exponents { state.of_numbers().finish(true) } else { state.finish(true) };
     if holds_numbers(has, state, &inferred.type_name) {
         return None;
