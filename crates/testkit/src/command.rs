@@ -97,11 +97,9 @@ impl HowdahCommand {
 
     /// Starts it.
     pub fn spawn(&self) -> Running {
-        // Each becomes what comes behind it, so that signals reach the program.
-        let mut line: Vec<OsString> = Vec::new();
-        if ignores_hangup() {
-            line.extend(["env".into(), "--default-signal=HUP".into()]);
-        }
+        // Each becomes what comes behind it, so that signals reach the program. SIGHUP does even where whoever started the tests had
+        // them ignore it, as `nohup` does.
+        let mut line: Vec<OsString> = vec!["env".into(), "--default-signal=HUP".into()];
         if let Some(bytes) = self.address_space_bytes {
             line.extend(["prlimit".into(), format!("--as={bytes}").into()]);
         }
@@ -135,15 +133,6 @@ impl HowdahCommand {
     pub fn run(&self, patience: Duration) -> Finished {
         self.spawn().wait(patience)
     }
-}
-
-/// Whoever started the tests had them ignore SIGHUP, as `nohup` does, and what they start would, too.
-fn ignores_hangup() -> bool {
-    const SIGHUP_BIT: u64 = 1;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & SIGHUP_BIT != 0)
 }
 
 /// A running command. Dropped: killed.
@@ -324,6 +313,7 @@ mod tests {
 
     #[test]
     fn a_hangup_ends_commands_also_of_tests_that_ignore_it() {
+        const IGNORED: &str = "TESTKIT_HANGUP_IS_IGNORED";
         let shell = HowdahCommand::new("/bin/sh").arg("-c");
         let mut running = shell.clone().arg("echo ready >&2; exec sleep 60").limit_memory(1 << 30).spawn();
         while running.is_running() && running.stderr_so_far().is_empty() {
@@ -331,7 +321,7 @@ mod tests {
         }
         running.hang_up();
         assert_eq!(running.wait(Duration::from_secs(20)).signal, Some(1));
-        if ignores_hangup() {
+        if std::env::var_os(IGNORED).is_some() {
             return;
         }
         // The same once more as `nohup` would start it.
@@ -339,6 +329,7 @@ mod tests {
         let told = shell
             .arg("trap '' HUP; exec \"$0\" a_hangup_ends")
             .arg(this)
+            .envs([(IGNORED, "1")])
             .run(Duration::from_secs(60))
             .expect_code(0)
             .stdout;

@@ -108,7 +108,6 @@ impl Fault {
             Fault::DiskFull => world.means.data_disk.is_some(),
             Fault::WalFull => world.means.wal_disk.is_some(),
             Fault::ClockJump => world.means.clock.is_some(),
-            Fault::HangUp => !ignores_hang_ups(),
             _ => true,
         }
     }
@@ -122,13 +121,6 @@ impl Fault {
     pub(super) fn needs_bucket(self) -> bool {
         matches!(self, Fault::ShortRead | Fault::SlowDown)
     }
-}
-
-/// Whoever is started under `nohup` does, and howdah with it. The mask has signal 1 in its last bit (proc_pid_status(5)).
-fn ignores_hang_ups() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 /// A run that is to be struck.
