@@ -1,7 +1,7 @@
 //! What other people do to the table, the files and the server while a load is under way.
 
 use super::flaw::Flaw;
-use super::shape::Shape;
+use super::shape::{Shape, Unit};
 use super::stage::Stage;
 use super::world::World;
 use crate::scene::PATIENCE;
@@ -19,25 +19,34 @@ pub(super) enum Change {
     RenameColumn,
     AddCheck,
     DetachPartition,
+    /// For a moment, with its rows.
+    MovePartition,
+    /// One that the load makes, or has just made.
+    AddDay,
+    AddMonth,
     AddTrigger,
 }
 
 impl Change {
     pub(super) fn draw(stage: &Stage, random: &mut Rng) -> Change {
         use Change::{
-            AddCheck, AddColumn, AddTrigger, AlterType, CreateIndex, DetachPartition, RenameColumn,
+            AddCheck, AddColumn, AddDay, AddMonth, AddTrigger, AlterType, CreateIndex, DetachPartition,
+            MovePartition, RenameColumn,
         };
         let (shape, flaws) = (stage.scenario.shape, &stage.scenario.flaws);
-        let all = [AddColumn, AlterType, CreateIndex, RenameColumn, AddCheck, AddTrigger, DetachPartition];
+        let of_partitions = [DetachPartition, MovePartition, AddDay, AddMonth];
+        let all = [AddColumn, AlterType, CreateIndex, RenameColumn, AddCheck, AddTrigger];
         let fits = |change: &Change| match change {
-            DetachPartition => shape == Shape::Partitioned,
+            DetachPartition | MovePartition => shape == Shape::Partitioned,
+            AddDay => shape == Shape::Dated(Unit::Day),
+            AddMonth => shape == Shape::Dated(Unit::Month),
             // A load that makes what the files have makes the column anew, and it cannot get its name back.
             RenameColumn => !shape.is_evolved(),
             // The constraint of that column is written otherwise from then on.
             AlterType => !flaws.iter().any(|flaw| matches!(flaw, Flaw::Check | Flaw::Excluded)),
             _ => true,
         };
-        let all: Vec<Change> = all.into_iter().filter(fits).collect();
+        let all: Vec<Change> = all.into_iter().chain(of_partitions).filter(fits).collect();
         all[random.usize(..all.len())]
     }
 
@@ -49,6 +58,16 @@ impl Change {
             Change::RenameColumn => "ALTER TABLE t RENAME note TO remark",
             Change::AddCheck => "ALTER TABLE t ADD CONSTRAINT of_another CHECK (id > 0)",
             Change::DetachPartition => "ALTER TABLE t DETACH PARTITION t_mid",
+            Change::MovePartition => {
+                "ALTER TABLE t DETACH PARTITION t_mid; \
+                 ALTER TABLE t ATTACH PARTITION t_mid FOR VALUES FROM (90) TO (180)"
+            }
+            Change::AddDay => {
+                "CREATE TABLE t_2024_01_05 PARTITION OF t FOR VALUES FROM ('2024-01-05') TO ('2024-01-06')"
+            }
+            Change::AddMonth => {
+                "CREATE TABLE t_2024_05 PARTITION OF t FOR VALUES FROM ('2024-05-01') TO ('2024-06-01')"
+            }
             Change::AddTrigger => {
                 "CREATE FUNCTION of_another() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
                  CREATE TRIGGER of_another AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION of_another()"
@@ -56,7 +75,7 @@ impl Change {
         }
     }
 
-    /// Makes the table what it was.
+    /// Makes the table what it was, or is to be.
     pub(super) fn revert_sql(self) -> &'static str {
         match self {
             Change::AddColumn => "ALTER TABLE t DROP COLUMN extra",
@@ -65,6 +84,7 @@ impl Change {
             Change::RenameColumn => "ALTER TABLE t RENAME remark TO note",
             Change::AddCheck => "ALTER TABLE t DROP CONSTRAINT of_another",
             Change::DetachPartition => "ALTER TABLE t ATTACH PARTITION t_mid FOR VALUES FROM (90) TO (180)",
+            Change::MovePartition | Change::AddDay | Change::AddMonth => "SELECT",
             Change::AddTrigger => "DROP TRIGGER of_another ON t; DROP FUNCTION of_another()",
         }
     }

@@ -13,6 +13,9 @@ use super::writer;
 use super::written::{Charset, Codec, Written};
 use fastrand::Rng;
 
+/// So many files are small ones.
+const FILES_MANY: usize = 50;
+
 /// All that is drawn before a load starts.
 #[derive(Debug, Clone)]
 pub(super) struct Scenario {
@@ -79,7 +82,12 @@ impl Scenario {
             // Nothing can be read a second time.
             knobs.verify = Some("count");
         }
-        let files = if way == Way::Input { 1 } else { random.usize(1..=4) };
+        let files = match random.u8(..8) {
+            _ if way == Way::Input => 1,
+            // So few records tell little of how they are written.
+            0 if way != Way::Pipes && written.is_told() => FILES_MANY,
+            _ => random.usize(1..=4),
+        };
         let mut scenario = Scenario {
             role: if is_superuser { CHIEF } else { LOADER },
             // The names of a publication and of what else is known to all of a database come once.

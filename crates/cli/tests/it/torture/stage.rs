@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 /// What a command does with the files and the table.
@@ -85,6 +86,14 @@ impl Refused {
     }
 }
 
+/// Settings and languages that people have by themselves.
+const WAYS_OF_PEOPLE: [&[(&str, &str)]; 4] = [
+    &[],
+    &[("PGTZ", "Asia/Tokyo"), ("PGDATESTYLE", "SQL, DMY"), ("LC_ALL", "C")],
+    &[("TZ", "America/New_York"), ("LANG", "de_DE.UTF-8"), ("LC_ALL", "tr_TR.UTF-8")],
+    &[("PGOPTIONS", "-c datestyle=German -c synchronous_commit=off -c standard_conforming_strings=off")],
+];
+
 /// All rows are seen and changed, and those with negative ids let in by nobody.
 const GUARD_SQL: &str = "ALTER TABLE t ENABLE ROW LEVEL SECURITY; ALTER TABLE t FORCE ROW LEVEL SECURITY; \
     CREATE POLICY guard ON t USING (true) WITH CHECK (id >= 0);";
@@ -121,6 +130,8 @@ pub(super) struct Stage {
     files: Files,
     /// The ledger's schema, quoted.
     pub(super) ledger: String,
+    /// Commands so far.
+    commands: AtomicUsize,
 }
 
 impl Stage {
@@ -153,6 +164,7 @@ impl Stage {
             ledger: format!("\"{}\"", scenario.knobs.ledger.replace('"', "\"\"")),
             scenario,
             database,
+            commands: AtomicUsize::new(0),
         };
         (0..stage.contents.len()).for_each(|no| stage.put(world, no, &stage.contents[no].1));
         for file in &beside {
@@ -248,7 +260,7 @@ impl Stage {
         let mut options = scenario.arguments();
         options.retain(|word| name != "check" || word != "--freeze");
         let command = howdah(name).args(["--to", &self.to(world)]).args(options);
-        let command = command.envs(world.s3.env_through(&world.to_s3)).envs(world.clock_env());
+        let command = command.envs(self.environment(world));
         // Two loads would write the same file.
         let is_written = scenario.knobs.reject_file && name == "load" && sources != self.beside;
         let reject_file = is_written.then(|| format!("--reject-file={}", self.reject_file().display()));
@@ -265,6 +277,14 @@ impl Stage {
                 Way::Pipes => command.arg(&path).fifo(path, &*self.contents[no].1),
             }
         })
+    }
+
+    /// What a command finds around itself. Each is given by somebody else than the one before: a job goes on as it began.
+    fn environment(&self, world: &World<'_>) -> Vec<(String, String)> {
+        let no = self.commands.fetch_add(1, Ordering::Relaxed);
+        let ways = WAYS_OF_PEOPLE[no % WAYS_OF_PEOPLE.len()].iter();
+        let ways = ways.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        ways.chain(world.s3.env_through(&world.to_s3)).chain(world.clock_env()).collect()
     }
 
     /// Where a load writes what it has left out.
@@ -309,7 +329,7 @@ impl Stage {
         let job = jobs.first()?[0].clone()?;
         let resume =
             howdah("resume").args([&job, "--to", &self.to(world), "--ledger", self.scenario.knobs.ledger]);
-        Some(resume.envs(world.s3.env_through(&world.to_s3)))
+        Some(resume.envs(self.environment(world)))
     }
 
     /// The command with this verb, and the exit code of a run with nothing left to do. A job that is not in the ledger yet cannot be
