@@ -25,6 +25,7 @@ mod pooler;
 pub mod rights;
 mod service;
 mod settings;
+mod signers;
 mod surroundings;
 mod tls;
 pub mod toast;

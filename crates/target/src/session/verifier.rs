@@ -4,6 +4,7 @@
 //! taken as libpq takes them: a self-signed certificate that is itself the root, a name given in
 //! the CN because there is no subjectAltName, and (unchecked only) X.509 version 1.
 
+use super::signers::{Limit, is_weakly_signed, may_sign};
 use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
@@ -11,11 +12,13 @@ use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_na
 use rustls::crypto::verify_tls13_signature_with_raw_key;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{
-    CertificateDer, CertificateRevocationListDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+    CertificateDer, CertificateRevocationListDer, ServerName, SignatureVerificationAlgorithm,
+    SubjectPublicKeyInfoDer, UnixTime,
 };
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use std::sync::Arc;
+use webpki::{EndEntityCert, KeyUsage, VerifiedPath};
 use x509_cert::Certificate;
 use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::der::{Decode, Encode};
@@ -45,12 +48,15 @@ struct Trusted {
     intermediates: Vec<CertificateDer<'static>>,
     /// The roots, and which of the others are valid below them by their dates and issuers alone.
     named: RootCertStore,
+    /// What any of these allows below itself.
+    limits: Vec<Limit>,
     /// Why the roots do not sign what they may seem to.
     lack: Option<&'static str>,
 }
 
 impl Trusted {
-    /// As with OpenSSL, a certificate that is signed by another one is no root, and a root that has run out signs nothing.
+    /// As with OpenSSL, a certificate that is signed by another one is no root, and a root that has run out, or is not for that,
+    /// signs nothing.
     fn new(
         certificates: Vec<CertificateDer<'static>>,
         lists: Vec<CertificateRevocationListDer<'static>>,
@@ -64,20 +70,29 @@ impl Trusted {
                 Err(Error::InvalidCertificate(CertificateError::Expired | CertificateError::NotValidYet))
             )
         };
-        let valid: Vec<_> = own.iter().filter(|root| !is_out_of_date(root)).cloned().collect();
-        let lack = match (valid.len() < own.len(), own.is_empty()) {
-            (true, _) => Some(
+        let dated: Vec<_> = own.iter().filter(|root| !is_out_of_date(root)).cloned().collect();
+        let valid: Vec<_> = dated.iter().filter(|root| may_sign(root)).cloned().collect();
+        let lack = match (dated.len() < own.len(), valid.len() < dated.len(), own.is_empty()) {
+            (true, ..) => Some(
                 "no valid root certificate has signed the server's; one that is given has expired or is not valid yet",
             ),
-            (_, true) => Some("none of the root certificates is self-signed, as a root is"),
+            (_, true, _) => Some(
+                "no root certificate that may has signed the server's; one that is given may sign none of servers, by its \
+                 basicConstraints, keyUsage or extendedKeyUsage",
+            ),
+            (.., true) => Some("none of the root certificates is self-signed, as a root is"),
             _ => None,
         };
         let mut anchors = RootCertStore::empty();
         // One that does not parse cannot sign anything; the others still count.
         anchors.add_parsable_certificates(valid.iter().cloned());
         let mut named = anchors.clone();
-        let dated = intermediates.iter().filter(|certificate| check_dates(certificate, now).is_ok());
-        named.add_parsable_certificates(below(&valid, dated));
+        let is_sound = |certificate: &&CertificateDer<'_>| {
+            check_dates(certificate, now).is_ok() && may_sign(certificate) && !is_weakly_signed(certificate)
+        };
+        let sound = below(&valid, intermediates.iter().filter(is_sound));
+        let limits = valid.iter().chain(&sound).filter_map(Limit::of).collect();
+        named.add_parsable_certificates(sound);
         let anchors = Arc::new(anchors);
         let builder = || WebPkiServerVerifier::builder_with_provider(anchors.clone(), provider.clone());
         let has_lists = !lists.is_empty();
@@ -85,7 +100,32 @@ impl Trusted {
             .then(|| builder().with_crls(lists).enforce_revocation_expiration().build())
             .transpose()?;
         let own = if has_lists { Vec::new() } else { own };
-        Ok(Trusted { anchors, with_lists, own, intermediates, named, lack })
+        Ok(Trusted { anchors, with_lists, own, intermediates, named, limits, lack })
+    }
+
+    /// Of a chain that is good otherwise.
+    fn check_length(
+        &self,
+        anchors: &RootCertStore,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+        algorithms: &[&dyn SignatureVerificationAlgorithm],
+    ) -> Result<(), Error> {
+        if self.limits.is_empty() {
+            return Ok(());
+        }
+        let check = |path: &VerifiedPath<'_>| match self.limits.iter().any(|limit| limit.is_exceeded_by(path))
+        {
+            true => Err(webpki::Error::PathLenConstraintViolated),
+            false => Ok(()),
+        };
+        let parsed = EndEntityCert::try_from(end_entity).map_err(|_| bad_encoding())?;
+        let usage = KeyUsage::server_auth();
+        parsed
+            .verify_for_usage(algorithms, &anchors.roots, intermediates, now, usage, None, Some(&check))
+            .map(drop)
+            .map_err(|_| Error::General(TOO_LONG.to_owned()))
     }
 
     fn explain(&self, certificate: &CertificateDer<'_>, error: Error) -> Error {
@@ -100,6 +140,8 @@ impl Trusted {
         }
     }
 }
+
+const TOO_LONG: &str = "more intermediate certificates stand between the root certificate and the server's than the root's basicConstraints allow";
 
 /// The library knows fewer of them than OpenSSL.
 const UNKNOWN_ALGORITHM: &str = "howdah cannot check a signature of the chain, as by keys of the curve P-521; that of an intermediate certificate it need \
@@ -175,12 +217,16 @@ impl Verifier {
     ) -> Result<(), Error> {
         let known = trusted.intermediates.iter().map(|known| CertificateDer::from(known.as_ref()));
         let intermediates: Vec<_> = intermediates.iter().cloned().chain(known).collect();
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        let check_length = |anchors: &RootCertStore| {
+            trusted.check_length(anchors, end_entity, &intermediates, now, algorithms)
+        };
         if let Some(with_lists) = &trusted.with_lists {
             let checked = with_lists.verify_server_cert(end_entity, &intermediates, server_name, &[], now);
             return match checked {
                 // What it looks at last, when the chain is good; names have their own rules here.
                 Ok(_) | Err(Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) => {
-                    Ok(())
+                    check_length(&trusted.anchors)
                 }
                 Err(error) => Err(trusted.explain(end_entity, error)),
             };
@@ -188,11 +234,11 @@ impl Verifier {
         if trusted.own.iter().any(|certificate| certificate == end_entity) {
             return check_dates(end_entity, now);
         }
-        let algorithms = self.provider.signature_verification_algorithms.all;
         let parsed =
             ParsedCertificate::try_from(end_entity).map_err(|error| explain_version(end_entity, error))?;
         let below = |anchors: &RootCertStore| {
-            verify_server_cert_signed_by_trust_anchor(&parsed, anchors, &intermediates, now, algorithms)
+            verify_server_cert_signed_by_trust_anchor(&parsed, anchors, &intermediates, now, algorithms)?;
+            check_length(anchors)
         };
         // What the library cannot tell of a certificate that the user has put beside its root is taken for good: OpenSSL can tell it.
         let checked = match below(&trusted.anchors) {

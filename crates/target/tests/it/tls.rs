@@ -5,8 +5,9 @@ use crate::session::refused;
 use howdah_model::ErrorKind;
 use howdah_target::session::Conninfo;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DnType, IsCa,
-    Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber,
+    date_time_ymd,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -366,5 +367,47 @@ async fn roots_have_to_be_valid_and_what_stands_beside_them_is_checked_as_the_re
         let error = refused(&stage.to(&to)).await;
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{to}: {error}");
         assert!(error.message().contains(refused_for), "{to}: {error}");
+    }
+}
+
+/// OpenSSL asks roots as well what they are for.
+#[tokio::test]
+async fn a_root_signs_no_more_than_it_says_that_it_may() {
+    let [root_key, middle_key] = [(); 2].map(|()| KeyPair::generate().unwrap());
+    let root = |constraints: BasicConstraints, uses: &[ExtendedKeyUsagePurpose]| {
+        let mut params = params("root", &[]);
+        params.is_ca = IsCa::Ca(constraints);
+        params.extended_key_usages = uses.to_vec();
+        (params.self_signed(&root_key).unwrap().pem(), params)
+    };
+    let (free, of_root) = root(BasicConstraints::Unconstrained, &[]);
+    let mut of_middle = params("middle", &[]);
+    of_middle.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ours = Issuer::new(of_root, &root_key);
+    let middle = of_middle.signed_by(&middle_key, &ours).unwrap().pem();
+    let between = Authority { issuer: Issuer::new(of_middle, middle_key), pem: middle.clone() };
+    let (certificate, key) = between.sign(&params("server", &["localhost"]));
+    let rule = "host all all 127.0.0.1/32 trust";
+    let stage = stage(18, &(certificate + &middle), &key, &free, rule).await;
+    let plain = params("root", &[]).self_signed(&root_key).unwrap().pem();
+    let roots = [
+        (root(BasicConstraints::Constrained(1), &[ExtendedKeyUsagePurpose::ServerAuth]).0, None),
+        (root(BasicConstraints::Constrained(0), &[]).0, Some("more intermediate certificates")),
+        (
+            root(BasicConstraints::Unconstrained, &[ExtendedKeyUsagePurpose::ClientAuth]).0,
+            Some("may sign none"),
+        ),
+        (plain, Some("may sign none")),
+    ];
+    for (number, (root, why)) in roots.iter().enumerate() {
+        let file = stage.file(&format!("root-{number}.crt"), root, 0o644);
+        let to = format!("host=localhost hostaddr=127.0.0.1 sslmode=verify-full sslrootcert={}", show(&file));
+        match why {
+            None => assert!(stage.connects_with_tls(&to).await, "{number}"),
+            Some(why) => {
+                let error = refused(&stage.to(&to)).await;
+                assert!(error.message().contains(why), "{number}: {error}");
+            }
+        }
     }
 }
