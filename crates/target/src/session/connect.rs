@@ -149,7 +149,7 @@ async fn connect_address(
     };
     let began = Instant::now();
     let way = |ssl_mode| Way { info, host, address, ssl_mode, connector, began };
-    let stream = unix_stream(host).await?;
+    let stream = unix_stream(info, host).await?;
     let error = match open(&way(first), stream).await {
         Ok(session) => return start(session, &way(first), attrs).await,
         Err(error) => error,
@@ -240,12 +240,15 @@ where
 const UNIX_SEND_BYTES: usize = 1 << 20;
 
 /// `None` for a host that is reached by TCP.
-async fn unix_stream(host: &Host) -> Result<Option<UnixStream>, Failure> {
+async fn unix_stream(info: &Conninfo, host: &Host) -> Result<Option<UnixStream>, Failure> {
     let Address::Unix(directory) = &host.address else { return Ok(None) };
     let path = directory.join(format!(".s.PGSQL.{}", host.port));
     let stream = UnixStream::connect(path).await.map_err(|error| unreachable(host, &error.to_string()))?;
     if host.is_guessed {
         peer::check(&stream, host).await.map_err(|error| Failure { error, try_next: false })?;
+    }
+    if let Some(user) = &info.required_peer {
+        peer::require(&stream, host, user).await.map_err(|error| Failure { error, try_next: false })?;
     }
     // The system grants what it allows.
     let _ = set_socket_send_buffer_size(&stream, UNIX_SEND_BYTES);
@@ -322,7 +325,7 @@ async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result
     let dialled = Dialled { port: way.host.port, address: way.address, began: way.began };
     let another = || {
         let beside = async {
-            let stream = unix_stream(way.host).await.ok()?;
+            let stream = unix_stream(way.info, way.host).await.ok()?;
             let (client, connection, ..) = open(way, stream).await.ok()?;
             Some(Beside::new(client, connection))
         };

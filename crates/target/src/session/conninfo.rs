@@ -62,6 +62,8 @@ pub(super) struct TlsSettings {
     pub(super) root_cert: Option<String>,
     /// `sslcrl`; `None` is the default file, if there is one.
     pub(super) crl: Option<String>,
+    /// `sslcrldir`: a folder of such lists.
+    pub(super) crl_directory: Option<String>,
     pub(super) cert: Option<String>,
     pub(super) key: Option<String>,
     /// `sslcertmode=disable`: send no client certificate even if there is one.
@@ -90,6 +92,8 @@ pub struct Conninfo {
     pub(super) database: String,
     pub(super) options: Option<String>,
     pub(super) server_settings: Vec<(&'static str, String)>,
+    /// `requirepeer`: the user that has to run the server at a unix socket.
+    pub(super) required_peer: Option<String>,
     pub(super) application_name: String,
     pub(super) client_encoding: Option<String>,
     pub(super) tls: TlsSettings,
@@ -263,7 +267,7 @@ fn refuse_unreadable(around: &Surroundings) -> Result<()> {
     match around.unreadable.iter().find(is_ours) {
         None => Ok(()),
         Some(name) => Err(Error::new(ErrorKind::Usage, format!("the value of {name} is not valid UTF-8"))
-            .with_hint("unset it, or give a path without such characters")),
+            .with_hint("unset it, or give one without such bytes")),
     }
 }
 
@@ -278,10 +282,21 @@ fn refuse_unsupported(words: &Words) -> Result<()> {
                 ErrorKind::Usage,
                 format!("{name}{from} is set to what howdah does not support"),
             )
-            .with_hint(format!("leave {name} out, or load through a connection that does not need it")));
+            .with_hint(instead_of(name)));
         }
     }
     Ok(())
+}
+
+/// What does nearly the same, where something does.
+fn instead_of(name: &str) -> String {
+    match name {
+        "require_auth" => "channel_binding=require insists on SCRAM, over TLS; leave require_auth out".to_owned(),
+        "sslpassword" => "leave sslpassword out, and name a copy of the key without passphrase by sslkey, of mode 0600: openssl pkey -in \
+             KEY -out COPY"
+            .to_owned(),
+        _ => format!("leave {name} out, or load through a connection that does not need it"),
+    }
 }
 
 /// A keyword's value; empty counts as unset, as it does for most of libpq's.
@@ -338,6 +353,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         hosts,
         options: value(words, "options").map(str::to_owned),
         server_settings: server_settings(around),
+        required_peer: value(words, "requirepeer").map(str::to_owned),
         application_name: application_name.unwrap_or("howdah").to_owned(),
         client_encoding: value(words, "client_encoding").map(str::to_owned),
         channel_binding: choice(
@@ -426,6 +442,7 @@ fn tls_settings(words: &Words, around: &Surroundings) -> Result<TlsSettings> {
         server_name_indication: choice(words, "sslsni", true, &[("", true), ("0", false), ("1", true)])?,
         root_cert: value(words, "sslrootcert").map(str::to_owned),
         crl: value(words, "sslcrl").map(str::to_owned),
+        crl_directory: value(words, "sslcrldir").map(str::to_owned),
         cert: value(words, "sslcert").map(str::to_owned),
         key: value(words, "sslkey").map(str::to_owned),
         send_cert: choice(words, "sslcertmode", true, &[("disable", false), ("allow", true)])?,
@@ -597,9 +614,7 @@ mod tests {
     fn what_howdah_cannot_do_is_refused_and_not_dropped() {
         for to in [
             "gssencmode=require",
-            "sslcrldir=x",
             "sslpassword=x",
-            "requirepeer=x",
             "require_auth=password",
             "ssl_max_protocol_version=TLSv1.1",
             "sslmode=no",
@@ -628,8 +643,10 @@ mod tests {
         ] {
             resolve(to, &[]);
         }
-        let error = Conninfo::resolve_in(Some(""), &around(&[("PGSSLCRLDIR", "/x")])).unwrap_err();
-        assert!(error.message().contains("PGSSLCRLDIR"), "{error}");
+        let error =
+            Conninfo::resolve_in(Some(""), &around(&[("PGREQUIREAUTH", "scram-sha-256")])).unwrap_err();
+        assert!(error.message().contains("PGREQUIREAUTH"), "{error}");
+        assert!(error.hint().iter().any(|hint| hint.contains("channel_binding=require")), "{error}");
         let empty = Conninfo::resolve_in(Some("host=h"), &around(&[("PGSSLMODE", "")])).unwrap_err();
         assert_eq!(empty.kind(), ErrorKind::Usage, "{empty}");
     }

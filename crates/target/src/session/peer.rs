@@ -1,4 +1,4 @@
-//! Who listens at a unix socket that nobody has named. In `/tmp` any user of the machine may, and would be given the password: so only
+//! Who listens at a unix socket: whom `requirepeer` names, or, where nobody has named the socket, one to be believed. In `/tmp` any user of the machine may, and would be given the password: so only
 //! who could take it anyway is believed. It is the process at the other end that is asked, once it is connected, not the file.
 
 use super::hosts::Host;
@@ -29,6 +29,30 @@ pub(super) async fn check(stream: &UnixStream, host: &Host) -> Result<()> {
             "no host is named, and the server there is run by the user with id {}, expected {SERVER_USER}, root or the caller",
             peer.uid()
         ))),
+    }
+}
+
+/// `requirepeer`, as in libpq.
+///
+/// # Errors
+/// `ConnectionRefused` for a server that another user runs.
+pub(super) async fn require(stream: &UnixStream, host: &Host, user: &str) -> Result<()> {
+    let refused = |why: String| {
+        Error::new(ErrorKind::ConnectionRefused, format!("connection to {host} refused: {why}"))
+    };
+    let peer =
+        stream.peer_cred().map_err(|error| refused(format!("who listens there cannot be told: {error}")))?;
+    // A name that looks like an option would be one.
+    let name = Some(user.to_owned()).filter(|name| !name.starts_with('-'));
+    let wanted =
+        tokio::task::spawn_blocking(move || name.and_then(|name| user_id(&name))).await.ok().flatten();
+    match wanted == Some(peer.uid()) {
+        true => Ok(()),
+        false => Err(refused(format!(
+            "the server there is run by the user with id {}, expected {user}, as requirepeer says",
+            peer.uid()
+        ))
+        .with_hint("check requirepeer (or PGREQUIREPEER), and who has made the socket")),
     }
 }
 

@@ -12,11 +12,15 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::{TLS12, TLS13};
 use rustls::{InconsistentKeys, SupportedProtocolVersion};
+use std::cmp::Reverse;
 use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_postgres_rustls::MakeRustlsConnect;
+use x509_cert::crl::CertificateList;
+use x509_cert::der::Decode;
 
 /// Makes the connector for these settings.
 pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
@@ -113,16 +117,54 @@ fn revocation_lists(
     settings: &TlsSettings,
     is_checked: bool,
 ) -> Result<Vec<CertificateRevocationListDer<'static>>> {
-    let is_named = settings.crl.is_some();
+    let is_named = settings.crl.is_some() || settings.crl_directory.is_some();
     if is_named && !is_checked {
-        let message = "sslcrl is given, and without a root certificate no certificate is checked";
+        let message =
+            "sslcrl or sslcrldir is given, and without a root certificate no certificate is checked";
         return Err(usage(message.to_owned()).with_hint("name the root certificate file with sslrootcert"));
     }
+    let mut files: Vec<PathBuf> = settings.crl.iter().map(PathBuf::from).collect();
+    if let Some(directory) = &settings.crl_directory {
+        files.extend(lists_in(directory)?);
+    }
     let is_system = settings.root_cert.as_deref() == Some("system");
-    let wants = is_named || is_checked && !is_system;
-    match file_or_default(settings.crl.as_deref(), settings, "root.crl") {
-        Some(file) if wants && (is_named || file.exists()) => read_pem(&file, "certificate revocation lists"),
-        _ => Ok(Vec::new()),
+    if !is_named && is_checked && !is_system {
+        files.extend(file_or_default(None, settings, "root.crl").filter(|file| file.exists()));
+    }
+    let lists: Result<Vec<_>> =
+        files.iter().map(|file| read_pem(file, "certificate revocation lists")).collect();
+    let mut lists = lists?.concat();
+    // The library asks the first of an issuer's, OpenSSL the newest.
+    lists.sort_by_key(|list| Reverse(this_update(list)));
+    Ok(lists)
+}
+
+/// `None` for what is no list, of which the library says so.
+fn this_update(list: &CertificateRevocationListDer<'_>) -> Option<Duration> {
+    let parsed = CertificateList::from_der(list).ok()?;
+    Some(parsed.tbs_cert_list.this_update.to_unix_duration())
+}
+
+/// The files of a folder that OpenSSL would look into: named by a hash of the issuer's name, which is not asked for here.
+fn lists_in(directory: &str) -> Result<Vec<PathBuf>> {
+    let fail = |why: String| usage(format!("could not read revocation lists from \"{directory}\": {why}"));
+    let is_list = |name: &str| {
+        name.split_once(".r").is_some_and(|(hash, number)| {
+            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+            is_number && hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+        })
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(|error| fail(error.to_string()))? {
+        let entry = entry.map_err(|error| fail(error.to_string()))?;
+        if entry.file_name().to_str().is_some_and(is_list) {
+            files.push(entry.path());
+        }
+    }
+    match files.is_empty() {
+        true => Err(fail("it holds none, expected names like 1a2b3c4d.r0".to_owned())
+            .with_hint("openssl rehash gives the lists of a folder their names")),
+        false => Ok(files),
     }
 }
 

@@ -282,3 +282,24 @@ async fn a_stranger_who_listens_in_tmp_is_told_nothing() {
     assert_eq!(told.next().unwrap().unwrap(), "heard 0");
     stranger.wait().unwrap();
 }
+
+#[tokio::test]
+async fn a_server_of_another_user_than_requirepeer_names_is_told_nothing() {
+    let server = shared(15);
+    let to = server.socket();
+    let folder = to.split(' ').find_map(|word| word.strip_prefix("host=")).unwrap();
+    let socket = PathBuf::from(folder).join(format!(".s.PGSQL.{}", server.port));
+    let owner = Command::new("stat").args(["-c", "%U"]).arg(socket).output().unwrap().stdout;
+    let owner = String::from_utf8(owner).unwrap().trim().to_owned();
+    connect(&format!("{to} dbname=postgres requirepeer={owner}")).await;
+    let other = if owner == "daemon" { "bin" } else { "daemon" };
+    for other in [other, "nobody-of-that-name", "-r"] {
+        let error = refused(&format!("{to} dbname=postgres requirepeer={other}")).await;
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{error}");
+        assert!(error.message().contains("requirepeer"), "{error}");
+    }
+    // As in libpq, by TCP nobody can tell.
+    let tcp =
+        format!("host=127.0.0.1 port={} user=postgres dbname=postgres requirepeer={other}", server.port);
+    connect(&tcp).await;
+}

@@ -45,6 +45,15 @@ impl Authority {
 
 /// What an authority says of the certificates it has taken back, in PEM form.
 fn revocation_list(authority: &Authority, serials: &[u64], next_update: (i32, u8, u8)) -> String {
+    revocation_list_of(2024, authority, serials, next_update)
+}
+
+fn revocation_list_of(
+    year: i32,
+    authority: &Authority,
+    serials: &[u64],
+    next_update: (i32, u8, u8),
+) -> String {
     let revoked = |serial: &u64| RevokedCertParams {
         serial_number: SerialNumber::from(*serial),
         revocation_time: date_time_ymd(2024, 1, 1),
@@ -52,7 +61,7 @@ fn revocation_list(authority: &Authority, serials: &[u64], next_update: (i32, u8
         invalidity_date: None,
     };
     let list = CertificateRevocationListParams {
-        this_update: date_time_ymd(2024, 1, 1),
+        this_update: date_time_ymd(year, 1, 1),
         next_update: date_time_ymd(next_update.0, next_update.1, next_update.2),
         crl_number: SerialNumber::from(1),
         issuing_distribution_point: None,
@@ -174,9 +183,8 @@ async fn settings_that_cannot_be_honoured_are_refused_before_connecting() {
     for weak in [
         "sslmode=require sslrootcert=system",
         "sslmode=prefer sslnegotiation=direct",
-        "sslcrldir=/x",
         "gssencmode=require",
-        "requirepeer=x",
+        "require_auth=scram-sha-256",
         "sslmode=verify",
     ] {
         let error = Conninfo::resolve(Some(&format!("{to} {weak}"))).unwrap_err();
@@ -279,7 +287,9 @@ async fn a_certificate_that_was_taken_back_is_refused() {
     let root = stage.file("root.crt", &ours.pem, 0o644);
     let list = |name: &str, text: &str| stage.file(name, text, 0o644).display().to_string();
     let good = list("good.crl", &revocation_list(&ours, &[8], (2100, 1, 1)));
+    let older = revocation_list_of(2023, &ours, &[8], (2100, 1, 1));
     let bad = [
+        list("renewed.crl", &(older + &revocation_list(&ours, &[8, 7], (2100, 1, 1)))),
         list("revoked.crl", &revocation_list(&ours, &[8, 7], (2100, 1, 1))),
         list("old.crl", &revocation_list(&ours, &[8], (2024, 2, 1))),
         list("other.crl", &revocation_list(&other, &[8], (2100, 1, 1))),
@@ -293,6 +303,17 @@ async fn a_certificate_that_was_taken_back_is_refused() {
             stage.refuses(&format!("{to} sslcrl={bad}")).await;
         }
     }
+    let to = format!("host=localhost hostaddr=127.0.0.1 sslmode=verify-full sslrootcert={root}");
+    let folder = tempfile::tempdir().unwrap();
+    let folder_only = format!("{to} sslcrldir={}", folder.path().display());
+    fs::write(folder.path().join("README"), "").unwrap();
+    let empty = refused(&stage.to(&folder_only)).await;
+    assert_eq!(empty.kind(), ErrorKind::Usage, "{empty}");
+    fs::copy(&good, folder.path().join("1a2b3c4d.r0")).unwrap();
+    assert!(stage.connects_with_tls(&folder_only).await);
+    stage.refuses(&format!("{folder_only} sslcrl={}", bad[0])).await;
+    fs::copy(&bad[0], folder.path().join("1a2b3c4d.r0")).unwrap();
+    stage.refuses(&folder_only).await;
     let wrong_name = format!("host=127.0.0.1 sslmode=verify-full sslrootcert={root}");
     stage.refuses(&format!("{wrong_name} sslcrl={good}")).await;
     let broken = list("broken.crl", "-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n");
