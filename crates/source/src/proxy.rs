@@ -45,10 +45,14 @@ fn has_delimiter_in_password(value: &str) -> bool {
     rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(['/', '?', '#']))
 }
 
-/// As the library finds it, which takes the usual port in place of one that is no number.
+/// As the library finds it, which takes the usual port in place of one that is no number. It reads SOCKS proxies too, and is built
+/// without the means to speak to them.
 fn has_host(value: &str) -> Option<bool> {
     let anywhere = "http://h/".parse().ok()?;
     let proxy = Matcher::builder().all(value.to_owned()).build().intercept(&anywhere)?;
+    if !matches!(proxy.uri().scheme_str(), Some("http" | "https")) {
+        return Some(false);
+    }
     let after_host = proxy.uri().authority()?.as_str().strip_prefix(proxy.uri().host()?)?;
     Some(after_host.is_empty() || proxy.uri().port_u16().is_some())
 }
@@ -67,6 +71,8 @@ mod tests {
             (&[("HTTPS_PROXY", ""), ("HTTP_PROXY", "")], None),
             (&[("HTTP_PROXY", "https://[::1]:3128/"), ("HTTPS_PROXY", "[::1]")], None),
             (&[("HTTPS_PROXY", BAD)], Some("HTTPS_PROXY")),
+            (&[("HTTPS_PROXY", "socks5h://proxy:1080")], Some("HTTPS_PROXY")),
+            (&[("ALL_PROXY", "socks4://proxy:1080")], Some("ALL_PROXY")),
             (&[("HTTPS_PROXY", "http://u:12/p@proxy:3128")], Some("HTTPS_PROXY")),
             (&[("http_proxy", "http://proxy:3128 ")], Some("http_proxy")),
             (&[("http_proxy", "http://proxy:port")], Some("http_proxy")),
