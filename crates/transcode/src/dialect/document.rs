@@ -32,6 +32,12 @@ const HTML: Refusal = (
 const SQL: Refusal =
     ("an SQL script or dump", "run it with psql -f FILE; if it is a table, name its --delimiter");
 
+const CONCORDANCE: Refusal = (
+    "a load file of Concordance",
+    "convert it to CSV first: sed 's/\"/\"\"/g; s/\u{fe}/\"/g; s/\\x14/,/g' FILE, with FILE in UTF-8; to load its lines as they are, name \
+     its --delimiter '\\x14'",
+);
+
 /// What SQL scripts begin with, settings and comments aside.
 const STATEMENTS: [&str; 15] = [
     "INSERT INTO ",
@@ -103,6 +109,7 @@ pub(super) fn refuse(text: &[u8], at_end: bool) -> Result<()> {
     let refusal = match text.first() {
         Some(b'{' | b'[') => json(text, at_end),
         Some(b'<') => markup(text),
+        _ if is_concordance(text) => Some(CONCORDANCE),
         _ => is_script(text).then_some(SQL),
     };
     refusal.map_or(Ok(()), |refusal| Err(refused(refusal)))
@@ -243,6 +250,16 @@ fn has_end(text: &[u8]) -> bool {
     memchr::memmem::find(text, b"</").is_some()
 }
 
+/// The letter thorn for quotes, in UTF-8 or in one byte, and a control character between fields.
+fn is_concordance(text: &[u8]) -> bool {
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
+    let first = lines(text).next().unwrap_or_default();
+    [&b"\xc3\xbe\x14\xc3\xbe"[..], b"\xfe\x14\xfe"].iter().any(|between| {
+        let quote = &between[..between.len() / 2];
+        first.starts_with(quote) && memchr::memmem::find(first, between).is_some()
+    })
+}
+
 /// The first statement is one of SQL, and a line ends as statements do.
 fn is_script(text: &[u8]) -> bool {
     let is_before = |line: &[u8]| line.is_empty() || BEFORE_STATEMENTS.iter().any(|word| begins(line, word));
@@ -305,6 +322,10 @@ mod tests {
                     "create table t (\n  a int\n);\n",
                     "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n",
                 ],
+            ),
+            (
+                "a load file of Concordance",
+                &["\u{fe}id\u{fe}\x14\u{fe}name\u{fe}\n\u{fe}1\u{fe}\x14\u{fe}a, b\u{fe}\n"],
             ),
         ] {
             for text in texts {
