@@ -26,11 +26,13 @@ use howdah_target::arrival::duplicates::{self, Twins};
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
+use howdah_target::check::left_out::LeftOut;
 use howdah_target::ledger::{Ending, Ledger, Proof};
 use howdah_target::replace::{self, Locks, Missing, Replacement};
 use howdah_target::rewrite;
 use howdah_target::session::Session;
 use howdah_target::staging::{self, Making};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -48,22 +50,46 @@ pub(crate) fn staged(plan: &Plan) -> Vec<(&TablePlan, &StagingPlan)> {
 /// Makes the staging tables that the plan has.
 ///
 /// # Errors
-/// Those of [`staging::make`]; Columns, when files fill different columns of one table.
+/// Those of [`staging::make`] and of [`columns_of_all`].
 pub(crate) async fn make_staging(session: &Session, ledger: &Ledger, plan: &Plan, fresh: bool) -> Result<()> {
-    for (table, staging) in staged(plan) {
-        if let Some(other) = plan
-            .tables
-            .iter()
-            .find(|other| other.staging.as_ref() == Some(staging) && columns(other) != columns(table))
-        {
-            let message = format!("files for {} fill different columns", other.table.relation);
-            return Err(Error::new(ErrorKind::Columns, message).with_hint("load them one after the other"));
-        }
+    for (first, staging) in staged(plan) {
+        let table = columns_of_all(plan, first, staging)?;
+        let left_out = LeftOut::read(session, &table, &left_out(plan, staging)).await?;
         let arrival = &plan.job.arrival;
         let making = Making { key: &arrival.key, fresh, lock_timeout_ms: arrival.lock_timeout_ms };
-        staging::make(session, ledger, &plan.job_id, table, staging, making).await?;
+        staging::make(session, ledger, &plan.job_id, &table, staging, making).await?;
+        left_out.fill(session, staging).await?;
     }
     Ok(())
+}
+
+/// The plan of a table whose rows wait, with the columns of all its files: `first` itself, unless these fill different ones.
+///
+/// # Errors
+/// Columns, where they do, and what some leave out is not the same to rows that wait as to the table.
+pub(crate) fn columns_of_all<'a>(
+    plan: &Plan,
+    first: &'a TablePlan,
+    staging: &StagingPlan,
+) -> Result<Cow<'a, TablePlan>> {
+    let all = plan.tables.iter().filter(|other| other.staging.as_ref() == Some(staging));
+    if all.clone().all(|other| columns(other) == columns(first)) {
+        return Ok(Cow::Borrowed(first));
+    }
+    let (arrival, relation) = (&plan.job.arrival, &first.table.relation);
+    if arrival.atomic || arrival.mode == Mode::Replace || arrival.has_key() {
+        let message = format!("files for {relation} fill different columns");
+        return Err(Error::new(ErrorKind::Columns, message).with_hint("load them one after the other"));
+    }
+    let filled: BTreeSet<&String> = all.flat_map(columns).collect();
+    Ok(Cow::Owned(TablePlan { fields: filled.into_iter().cloned().map(Some).collect(), ..first.clone() }))
+}
+
+/// Columns that some files fill and others do not.
+fn left_out<'a>(plan: &'a Plan, staging: &StagingPlan) -> BTreeSet<&'a String> {
+    let all: Vec<_> = plan.tables.iter().filter(|table| table.staging.as_ref() == Some(staging)).collect();
+    let by_all = |name: &&String| all.iter().all(|table| columns(table).contains(name));
+    all.iter().flat_map(|table| columns(table)).filter(|name| !by_all(name)).collect()
 }
 
 fn columns(table: &TablePlan) -> BTreeSet<&String> {

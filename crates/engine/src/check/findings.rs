@@ -2,7 +2,7 @@
 
 use super::kept;
 use crate::arrival::judge::judged;
-use crate::arrival::{rows_for, staged};
+use crate::arrival::{columns_of_all, rows_for, staged};
 use crate::attend::Asking;
 use crate::load::by_file;
 use crate::pipeline::Run;
@@ -98,7 +98,8 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
     let mut all = Vec::new();
     for (table, staging) in staged(&run.plan) {
         found::analyze(session, &staging.relation).await?;
-        all.extend(Rows::new(Facts::read(session, table).await?, table, staging, &run.plan.job.arrival));
+        let table = columns_of_all(&run.plan, table, staging)?;
+        all.extend(Rows::new(Facts::read(session, &table).await?, &table, staging, &run.plan.job.arrival));
     }
     let Rules { rules, mut unchecked } = rules::rules_in_full(&all, &run.plan.job);
     found::begin(session).await?;

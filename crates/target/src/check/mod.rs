@@ -3,13 +3,14 @@
 //!
 //! In the order it happens: [`facts`] reads from the catalog what the table demands; [`rows`] writes the rows as they would
 //! be stored, defaults and generated columns included; [`rules`] writes one query for each demand (`keys` the parts about keys), and names what no query
-//! can tell; [`found`] runs them; `guarded` looks at rows one by one where an expression fails for some.
+//! can tell; [`left_out`] fills what some files leave out; [`found`] runs them; `guarded` looks at rows one by one where an expression fails for some.
 
 mod catalog_sql;
 pub mod facts;
 pub mod found;
 mod guarded;
 mod keys;
+pub mod left_out;
 pub mod rows;
 pub mod rules;
 

@@ -457,3 +457,41 @@ fn what_a_trigger_may_fill_in_partitions_is_named() {
     let not = not_checked(&told);
     assert!(not.contains("NOT NULL of column note in partitions: a BEFORE INSERT trigger"), "{told:#}");
 }
+
+/// As where rows are appended, what a file leaves out has its default.
+#[test]
+fn files_that_fill_different_columns_are_checked_together() {
+    for major in MAJORS {
+        let (database, files) = scene(
+            major,
+            "CREATE TABLE t (id int PRIMARY KEY, a text NOT NULL DEFAULT 'zz', b int DEFAULT 7 CHECK (b > 0), n serial, \
+                 twice int GENERATED ALWAYS AS (b * 2) STORED, e text, UNIQUE (a, b), CHECK (twice < 100), CHECK (b < 9 OR e <> ''))",
+            "id,a\n1,x\n2,y\n2,z\n3,\n",
+        );
+        let others = files.put("b.csv", b"id,b,e\n5,3,q\n1,9,\n6,-1,g\n8,60,e\n9,5,w\n10,5,w\n11,,w\n");
+        let first = files.path().join("a.csv");
+        let told = report(&check(&database, &[&first, &others]).arg("--header"), 3);
+        let wanted = [
+            kind("23502", "a", 4),
+            kind("23505", "t_a_b_key", 6),
+            kind("23505", "t_pkey", 2),
+            kind("23505", "t_pkey", 3),
+            kind("23514", "t_b_check", 3),
+            kind("23514", "t_twice_check", 4),
+        ];
+        let found = kinds(&told);
+        assert!(
+            wanted.iter().all(|wanted| found.contains(wanted)) && found.len() == wanted.len(),
+            "{told:#}"
+        );
+        // What a check cannot have without taking a number.
+        let numbered = files.put("n.csv", b"id,n\n20,1\n");
+        let refused = check(&database, &[&first, &numbered]).arg("--header").run(PATIENCE).expect_code(1);
+        assert!(refused.stdout.contains("column n takes a number from a sequence"), "{}", refused.stdout);
+        // The rows of a load that waits would not be the same.
+        let waits = check(&database, &[&first, &others]).args(["--header", "--atomic"]);
+        let refused = waits.run(PATIENCE).expect_code(1);
+        assert!(refused.stdout.contains("fill different columns"), "{}", refused.stdout);
+        assert_forgotten(&database);
+    }
+}
