@@ -195,3 +195,24 @@ fn foreign_tables_that_take_no_rows_are_told_in_the_plan() {
         assert_eq!(database.value("SELECT count(*) FROM now"), "1", "PostgreSQL {major}");
     }
 }
+
+/// What it takes only its wrapper says, which the server has to load for that.
+#[test]
+fn a_foreign_table_whose_wrapper_is_not_installed_is_told_as_such() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a,b\n1,x\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE FUNCTION gone() RETURNS fdw_handler LANGUAGE c AS '$libdir/file_fdw', 'file_fdw_handler'; \
+         UPDATE pg_proc SET probin = '$libdir/no_such_library' WHERE proname = 'gone'; \
+         CREATE FOREIGN DATA WRAPPER gone HANDLER gone; CREATE SERVER s FOREIGN DATA WRAPPER gone; \
+         CREATE FOREIGN TABLE t (a int, b text) SERVER s",
+    );
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t"]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("error: t cannot be asked whether it takes rows: the server says: could not"),
+        "{told}"
+    );
+    assert!(told.contains("hint: install on the server what its foreign data wrapper is part of"), "{told}");
+}

@@ -203,6 +203,14 @@ fn name_error(error: &tokio_postgres::Error, written_name: &str) -> Error {
             Error::new(ErrorKind::Table, message)
                 .with_hint("write schema.name, with double quotes around parts that need them")
         }
+        // Whether a foreign table takes rows its wrapper says, whose library the server loads for that.
+        Some(code) if *code == SqlState::UNDEFINED_FILE => {
+            let message =
+                format!("{written_name} cannot be asked whether it takes rows: {}", mapped.message());
+            Error::new(ErrorKind::Table, message).with_sqlstate(code.code()).with_hint(
+                "install on the server what its foreign data wrapper is part of, or load into the table that it stands for",
+            )
+        }
         Some(code) if code.code().starts_with("42") => mapped.with_kind(ErrorKind::Table),
         _ => mapped,
     }
