@@ -42,6 +42,7 @@ mod tune;
 mod tune_server;
 mod unused_options;
 mod verify;
+mod waiting;
 mod whole;
 
 pub(crate) use columns::field_targets;

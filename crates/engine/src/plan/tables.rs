@@ -10,6 +10,7 @@ use super::lacking_rights;
 use super::ledger_of;
 use super::nameless;
 use super::new_table;
+use super::waiting;
 use super::whole::{Extent, Wholes};
 use crate::Context;
 use crate::widen::{is_fixed, is_number};
@@ -161,7 +162,10 @@ async fn resolve(
             None if error.kind() == ErrorKind::Table => error.with_hint(hint),
             _ => error,
         };
-        Some(table.map_err(hinted)?)
+        match table {
+            Ok(table) => Some(table),
+            Err(error) => return Err(waiting::told(context, session, job, written, hinted(error)).await),
+        }
     };
     let relation = match &table {
         Some(table) => table.relation.clone(),

@@ -360,6 +360,7 @@ fn rows_that_wait_for_a_dropped_table_are_told_by_status_and_dropped_by_restore(
     open_gate(&scene.database);
     let again = slow(&scene).arg("--atomic").arg(&source).run(PATIENCE).expect_code(1).stderr;
     assert!(again.contains("table t does not exist"), "{again}");
+    assert!(again.contains("wait for it in a staging table, which `howdah restore "), "{again}");
     let status = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
     assert!(status.contains("more wait in staging tables  (to restore)"), "{status}");
     scene.verb("restore").run(PATIENCE).expect_code(0);
