@@ -12,7 +12,7 @@ use crate::copy::{freezing, into_leaf};
 use crate::copy::{silent, stream, unchanged};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{BEGUN_SQL, Ledger};
+use crate::ledger::{BEGUN_SQL, Claim, Ledger};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use bytes::Bytes;
@@ -27,6 +27,7 @@ use std::slice;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio_postgres::error::{DbError, Severity};
+use tokio_postgres::types::Type;
 use tokio_postgres::{CopyInSink, Statement};
 
 /// Where chunks go.
@@ -231,30 +232,27 @@ struct Opening {
 }
 
 /// One flight: all statements are handed to the connection before any answer is awaited, because
-/// `join5` polls its futures in order and each sends at its first poll. (COPY is prepared once a
-/// session, which costs its first chunk one more round trip.)
+/// `join5` polls its futures in order and each sends at its first poll. (What is prepared once a session
+/// costs its first chunk one more round trip.)
 async fn begin_claim_and_start(
     session: &mut Session,
     target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
 ) -> Result<Opening, ChunkError> {
     let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
-    let mut copies = VecDeque::new();
-    for (leaf, _) in parcels(target, chunk) {
-        copies.push_back(session.prepare_copy(&copy_sql(target, chunk, leaf)?).await?);
-    }
+    let mut copies = prepare(session, target, chunk, claim.as_ref()).await?;
     let first = copies.pop_front().ok_or_else(unexplained)?;
     session.set_busy(true);
     let client = session.client();
     let claiming = async {
         match &claim {
-            Some(claim) => client.execute_typed(&claim.sql, &claim.parameters()).await,
+            Some(claim) => session.execute(&claim.sql, &claim.parameters()).await,
             None => Ok(1),
         }
     };
     let leaves: Vec<&Leaf> = parcels(target, chunk).filter_map(|(leaf, _)| leaf).collect();
     let relation = target.table.copied_into();
-    let comparing = unchanged::lock_and_compare(client, relation, binary(target, chunk), &leaves);
+    let comparing = unchanged::lock_and_compare(session, relation, binary(target, chunk), &leaves);
     // Behind the claim, whose table may have triggers of its own.
     let silencing = silent::begin(client, target.triggers, target.table.stored_in());
     let begin = begin_sql(target, chunk, true);
@@ -277,6 +275,31 @@ async fn begin_claim_and_start(
             Err(first.map_or_else(|| unexplained().into(), |error| copy_failure(&error, target)))
         }
     }
+}
+
+/// Prepares what each chunk runs: of a small chunk, parsing and planning the claim and the comparison would take the server
+/// longer than its rows. Gives the COPY statements.
+async fn prepare(
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    claim: Option<&Claim<'_>>,
+) -> Result<VecDeque<Statement>, ChunkError> {
+    let sql = parcels(target, chunk).map(|(leaf, _)| copy_sql(target, chunk, leaf));
+    let sql: Vec<String> = sql.collect::<Result<_, Error>>()?;
+    let comparison = binary(target, chunk).map(|_| unchanged::comparison());
+    let mut ahead: Vec<(&str, Vec<Type>)> = sql.iter().map(|sql| (sql.as_str(), Vec::new())).collect();
+    // What failed here in a transaction that is under way would end it, before the statement can tell why.
+    if !target.held {
+        ahead.extend(claim.map(|claim| (claim.sql.as_str(), claim.types())));
+        ahead.extend(comparison.as_ref().map(|(sql, types)| (sql.as_str(), types.clone())));
+    }
+    session.prepare_ahead(&ahead).await;
+    let mut copies = VecDeque::with_capacity(sql.len());
+    for sql in &sql {
+        copies.push_back(session.prepare_copy(sql).await?);
+    }
+    Ok(copies)
 }
 
 /// What is in already was stored from the same bytes, as far as the ledger knows: two runs of a job may read two pipes at once.

@@ -272,7 +272,7 @@ async fn read_and_sum(
         None => commit::copy_sql(target, chunk, None)?,
     };
     let binary = commit::binary(target, chunk).filter(|_| again.good.is_none());
-    if !unchanged::lock_and_compare(session.client(), &to, binary, &[]).await? {
+    if !unchanged::lock_and_compare(session, &to, binary, &[]).await? {
         return Err(commit::changed().into());
     }
     progress.enter(Phase::Copy);

@@ -43,6 +43,7 @@ mod limits;
 mod lines;
 mod links;
 mod long_records;
+mod many_files;
 mod memory;
 mod misread;
 mod modes;

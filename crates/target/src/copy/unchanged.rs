@@ -6,6 +6,7 @@
 //! A session may also read times, NULLs in arrays and characters in another way. All of this goes out in the flight of
 //! BEGIN and claim: no round trip more.
 
+use crate::session::Session;
 use crate::session::column_types::USUAL_SETTINGS_SQL;
 use crate::sql::quote_relation;
 use howdah_model::route::Leaf;
@@ -38,7 +39,7 @@ const LEAVES_SQL: &str = "\
 /// # Errors
 /// Those of the connection, and the server's if the role may not lock the table.
 pub(crate) async fn lock_and_compare(
-    client: &Client,
+    session: &Session,
     relation: &Relation,
     binary: Option<&BinaryPlan>,
     leaves: &[&Leaf],
@@ -51,19 +52,29 @@ pub(crate) async fn lock_and_compare(
         .chain(leaves.iter().map(|leaf| format!("ONLY {}", quote_relation(&leaf.relation))))
         .collect();
     let lock_sql = format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE", locked.join(", "));
-    let lock = client.batch_execute(&lock_sql);
+    let lock = session.client().batch_execute(&lock_sql);
     let (locked, columns, leaves) = futures_util::future::join3(
         lock,
-        compare_columns(client, &relation, binary),
-        compare_leaves(client, &relation, leaves),
+        compare_columns(session, &relation, binary),
+        compare_leaves(session.client(), &relation, leaves),
     )
     .await;
     locked?;
     Ok(columns? && leaves?)
 }
 
+/// The statement that compares the columns of a table with those of binary rows, and the types of its parameters: the same
+/// for all chunks.
+pub(crate) fn comparison() -> (String, Vec<Type>) {
+    (columns_sql(), vec![Type::TEXT_ARRAY, Type::OID_ARRAY, Type::TEXT, Type::TEXT])
+}
+
+fn columns_sql() -> String {
+    format!("{CHECK_SQL}{USUAL_SETTINGS_SQL}")
+}
+
 async fn compare_columns(
-    client: &Client,
+    session: &Session,
     relation: &str,
     binary: Option<&BinaryPlan>,
 ) -> Result<bool, Error> {
@@ -74,8 +85,7 @@ async fn compare_columns(
         (&relation, Type::TEXT),
         (&binary.time_zone, Type::TEXT),
     ];
-    let check_sql = format!("{CHECK_SQL}{USUAL_SETTINGS_SQL}");
-    let rows = client.query_typed(&check_sql, &parameters).await?;
+    let rows = session.query(&columns_sql(), &parameters).await?;
     Ok(counts(&rows, binary.columns.len()))
 }
 

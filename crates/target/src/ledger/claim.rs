@@ -106,4 +106,8 @@ impl Claim<'_> {
             (&self.blank, Type::INT8),
         ]
     }
+    /// Their types.
+    pub(crate) fn types(&self) -> Vec<Type> {
+        self.parameters().map(|(_, declared)| declared).to_vec()
+    }
 }

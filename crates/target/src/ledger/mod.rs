@@ -29,7 +29,7 @@ mod verify;
 
 pub use account::FileAccount;
 pub use check::RejectKind;
-pub(crate) use claim::BEGUN_SQL;
+pub(crate) use claim::{BEGUN_SQL, Claim};
 pub use emptied::Volatile;
 pub use ending::{Ending, Proof};
 pub use gone::StoredRows;

@@ -148,7 +148,7 @@ impl Salvage<'_> {
     async fn is_as_written(&mut self) -> Result<bool, ChunkError> {
         let relation = self.target.table.copied_into();
         let for_binary = commit::binary(self.target, self.chunk);
-        let unchanged = unchanged::lock_and_compare(self.session.client(), relation, for_binary, &[]).await;
+        let unchanged = unchanged::lock_and_compare(self.session, relation, for_binary, &[]).await;
         self.or_fail(unchanged).await
     }
 

@@ -78,7 +78,7 @@ impl Salvage<'_> {
         self.run(&make_sql()).await?;
         let relation = self.target.table.copied_into();
         let for_binary = commit::binary(self.target, self.chunk);
-        let unchanged = unchanged::lock_and_compare(self.session.client(), relation, for_binary, &[]).await;
+        let unchanged = unchanged::lock_and_compare(self.session, relation, for_binary, &[]).await;
         if !self.or_fail(unchanged).await? {
             return Ok(false);
         }

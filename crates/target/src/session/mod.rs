@@ -35,6 +35,7 @@ mod words;
 use crate::error::session_error;
 pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;
+use futures_util::future::join_all;
 use howdah_model::{Result, ValueSettings};
 use infos::Infos;
 pub(crate) use infos::{INFOS_MAX, Info};
@@ -72,8 +73,8 @@ pub struct Session {
     own_values: ValueSettings,
     /// And now.
     values: ValueSettings,
-    /// Prepared COPY statements by text.
-    copies: HashMap<String, Statement>,
+    /// Statements that are prepared, by text.
+    prepared: HashMap<String, Statement>,
     /// A transaction is under way; if its future is dropped, this stays set and the session is spent.
     busy: bool,
 }
@@ -98,7 +99,7 @@ impl Session {
             let _ = connection.await;
         });
         let (server_version, backend) = (0, Backend::default());
-        let (copies, read_only, of_standby) = (HashMap::new(), None, false);
+        let (prepared, read_only, of_standby) = (HashMap::new(), None, false);
         Session {
             client,
             driver,
@@ -111,7 +112,7 @@ impl Session {
             sees_all: false,
             own_values: ValueSettings::new(),
             values: ValueSettings::new(),
-            copies,
+            prepared,
             busy: false,
         }
     }
@@ -219,21 +220,62 @@ impl Session {
         self.busy = busy;
     }
 
-    /// This COPY statement has been prepared.
+    /// This statement has been prepared.
     pub(crate) fn has_prepared(&self, sql: &str) -> bool {
-        self.copies.contains_key(sql)
+        self.prepared.contains_key(sql)
+    }
+
+    /// Prepares those of these statements that are not, once a session and in one flight. One that cannot be prepared tells
+    /// why when it is run.
+    pub(crate) async fn prepare_ahead(&mut self, statements: &[(&str, Vec<Type>)]) {
+        let missing: Vec<_> = statements.iter().filter(|(sql, _)| !self.has_prepared(sql)).collect();
+        let preparing = missing.iter().map(|(sql, types)| self.client.prepare_typed(sql, types));
+        let prepared = join_all(preparing).await;
+        for ((sql, _), statement) in missing.into_iter().zip(prepared) {
+            if let Ok(statement) = statement {
+                self.prepared.insert((*sql).to_owned(), statement);
+            }
+        }
     }
 
     /// The prepared form of a COPY statement; prepared once a session.
     pub(crate) async fn prepare_copy(&mut self, sql: &str) -> Result<Statement> {
-        if let Some(statement) = self.copies.get(sql) {
+        if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
         let statement =
             self.client.prepare(sql).await.map_err(|error| session_error(&error, "preparing COPY"))?;
-        self.copies.insert(sql.to_owned(), statement.clone());
+        self.prepared.insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
+
+    /// The rows of a statement, in its prepared form if it has one.
+    pub(crate) async fn query(
+        &self,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> std::result::Result<Vec<Row>, tokio_postgres::Error> {
+        match self.prepared.get(sql) {
+            Some(statement) => self.client.query(statement, &values(parameters)).await,
+            None => self.client.query_typed(sql, parameters).await,
+        }
+    }
+
+    /// How many rows a statement has written, in its prepared form if it has one.
+    pub(crate) async fn execute(
+        &self,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> std::result::Result<u64, tokio_postgres::Error> {
+        match self.prepared.get(sql) {
+            Some(statement) => self.client.execute(statement, &values(parameters)).await,
+            None => self.client.execute_typed(sql, parameters).await,
+        }
+    }
+}
+
+fn values<'a>(parameters: &[(&'a (dyn ToSql + Sync), Type)]) -> Vec<&'a (dyn ToSql + Sync)> {
+    parameters.iter().map(|(value, _)| *value).collect()
 }
 
 impl Drop for Session {
