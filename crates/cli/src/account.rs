@@ -221,10 +221,13 @@ fn list_files(text: &mut String, summary: &Summary) {
     }
 }
 
-/// Paths below the current directory are shown as the user would type them.
+/// Paths below the current directory are shown as the user would type them, each on one line whatever it holds.
 pub(crate) fn short(location: &str) -> Cow<'_, str> {
     let here = std::env::current_dir().ok();
-    seen_from(here.as_deref().and_then(Path::to_str).unwrap_or(""), location)
+    match seen_from(here.as_deref().and_then(Path::to_str).unwrap_or(""), location) {
+        Cow::Borrowed(shown) => printer::line(shown),
+        Cow::Owned(shown) => Cow::Owned(printer::line(&shown).into_owned()),
+    }
 }
 
 /// A location as somebody in the directory `here` would type it. Only what begins with `here` is shortened; `..`
@@ -371,6 +374,11 @@ mod tests {
         for (location, shown) in cases {
             assert_eq!(seen_from("/data", location), shown);
         }
+    }
+
+    #[test]
+    fn a_location_is_shown_on_one_line() {
+        assert_eq!(super::short("/data/a\nfile   b.csv"), "/data/a\\u000afile   b.csv");
     }
 
     #[test]

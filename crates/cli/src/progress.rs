@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Files that are drawn at once; the others show up as these finish.
 const BARS_MAX: usize = 12;
+/// Of more files than these no line is written for each that is in: the total says how many are.
+const FILES_TOLD_MAX: usize = 100;
 /// How often a plain line is written.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 /// How often it is looked whether one is due, where no event asks.
@@ -257,7 +259,9 @@ impl State {
             Event::Lost { file_no, rows } => self.lost(*file_no, *rows),
             Event::FileDone { file_no } => {
                 let line = self.file_done(*file_no);
-                self.line(Line::FileDone(line));
+                if self.files.len() <= FILES_TOLD_MAX {
+                    self.line(Line::FileDone(line));
+                }
             }
             Event::Sessions { open, waits } => self.sessions = show_sessions(*open, waits),
             Event::Retry { reason, delay } => {
@@ -321,7 +325,8 @@ impl State {
             let text = format!("{} {what} left out: nobody took any for a while", show_count(dropped));
             lines.push(Line::Remark(text));
         }
-        let tells_total = !(self.quiet || self.ended || self.files.is_empty());
+        let is_planning = self.files.is_empty();
+        let tells_total = !(self.quiet || self.ended || is_planning && self.phase.is_none());
         if tells_total && !self.has_screen && self.drawn.elapsed() >= LINE_EVERY {
             self.drawn = Instant::now();
             lines.push(Line::Remark(self.total_line()));
@@ -358,6 +363,7 @@ impl State {
     }
 
     fn begin(&mut self, plan: &Plan) {
+        self.phase = None;
         self.files = plan
             .files
             .iter()
@@ -435,6 +441,9 @@ impl State {
 
     fn total_line(&self) -> String {
         if let Some(phase) = &self.phase {
+            if self.files.is_empty() {
+                return phase.clone();
+            }
             return format!("{}, {phase}", show_rows(self.rows));
         }
         let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
@@ -460,6 +469,10 @@ impl State {
             }
         } else {
             line.push_str(&format!(", {} read", show_bytes(read)));
+        }
+        if self.files.len() > FILES_TOLD_MAX {
+            let (done, all) = (self.files.iter().filter(|file| file.done).count(), self.files.len());
+            line.push_str(&format!(", {} of {} files", show_count(done as u64), show_count(all as u64)));
         }
         if let Some(reason) = &self.paused {
             line.push_str(", paused: ");
@@ -545,6 +558,37 @@ mod tests {
         state.file_done(3);
         read_all(&mut state);
         assert_eq!(drawn(&mut state), (0..=BARS_MAX).filter(|no| *no != 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn while_many_files_are_looked_at_it_is_said_how_many() {
+        let mut state = State::new(false, false);
+        let view = |state: &mut State| {
+            state.drawn = Instant::now().checked_sub(LINE_EVERY).unwrap();
+            state.view().lines
+        };
+        assert_eq!(view(&mut state), []);
+        let what = "looking at the files: 200 of 5000".to_owned();
+        state.count(&Event::Phase { what: Some(what.clone()) });
+        assert_eq!(view(&mut state), [Line::Remark(what)]);
+        state.count(&Event::Phase { what: None });
+        assert_eq!(view(&mut state), []);
+    }
+
+    #[test]
+    fn of_many_files_it_is_told_how_many_are_in_and_not_each() {
+        for (files, lines) in [(FILES_TOLD_MAX, FILES_TOLD_MAX), (FILES_TOLD_MAX + 1, 0)] {
+            let mut state = State::new(false, false);
+            state.files = (0..files).map(|no| File::new(no.to_string(), Some(9), true)).collect();
+            (0..files as u32).for_each(|file_no| state.count(&Event::FileDone { file_no }));
+            assert_eq!(state.view().lines.len(), lines);
+            assert_eq!(
+                state.total_line().contains(", 101 of 101 files"),
+                lines == 0,
+                "{}",
+                state.total_line()
+            );
+        }
     }
 
     fn tell_many(state: &mut State) {

@@ -63,8 +63,13 @@ impl Canvas {
             }
             return;
         };
+        // While the load is planned, it is not known how much there is to do.
+        let all = shown.bytes_known.unwrap_or(0);
+        if let Some(other) = self.total.take_if(|total| total.length() != Some(all)) {
+            other.finish_and_clear();
+        }
         let total = self.total.get_or_insert_with(|| {
-            let total = screen.add(ProgressBar::new(shown.bytes_known.unwrap_or(0)));
+            let total = screen.add(ProgressBar::new(all));
             total.set_style(style(shown.bytes_known.is_some(), "total"));
             total
         });

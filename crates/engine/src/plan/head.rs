@@ -10,7 +10,7 @@ use crate::feed::{Opened, PIPES_AT_ONCE_MAX, plain_error};
 use crate::retry::patiently;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Format, FormatKind, Header, Result, Told};
+use howdah_model::{Codec, Dialect, Eol, Error, ErrorKind, Event, Format, FormatKind, Header, Result, Told};
 use howdah_source::Object;
 use howdah_target::session::{Session, encoding};
 use howdah_transcode::encode::{self, Malformed};
@@ -30,6 +30,8 @@ const HEAD_BYTES_MAX: usize = 64 << 20;
 pub(super) const HEADS_AT_ONCE: usize = 16;
 /// A pipe whose beginning has not come by then is said to be waited for.
 const LATE_AFTER: Duration = Duration::from_secs(5);
+/// As often as so many files more were looked at it is told how many were: each second or so from a store far away.
+const TOLD_EVERY: usize = 100;
 /// Of so many files the first records are kept: a job may have a hundred thousand.
 const SAMPLES_MAX: usize = 64;
 /// Of a URL that nothing tells from another file these are compared: more than most headers and first records.
@@ -144,6 +146,7 @@ impl Heads<'_> {
         // Whoever writes to several pipes in turn gets on when all of them are read.
         let pipes = sources.iter().filter(|source| !source.object.rereadable()).count();
         let at_once = pipes.clamp(HEADS_AT_ONCE, PIPES_AT_ONCE_MAX);
+        let (mut looked_at, all) = (0, sources.len());
         let mut heads: Vec<Head> = stream::iter(sources.into_iter().enumerate())
             .map(|(no, mut source)| async move {
                 let mut looked = source.looked.take();
@@ -163,10 +166,23 @@ impl Heads<'_> {
                 Ok(heads)
             })
             .buffered(at_once)
+            .inspect_ok(|_| {
+                looked_at += 1;
+                self.tell_how_far(looked_at, all);
+            })
             .try_concat()
             .await?;
         self.settle_siblings(&mut heads).await?;
         Ok(heads)
+    }
+
+    /// A hundred thousand objects of a store far away take minutes.
+    fn tell_how_far(&self, looked_at: usize, all: usize) {
+        let is_done = looked_at == all;
+        if all > TOLD_EVERY && (is_done || looked_at.is_multiple_of(TOLD_EVERY)) {
+            let what = (!is_done).then(|| format!("looking at the files: {looked_at} of {all}"));
+            self.context.listener.on_event(&Event::Phase { what });
+        }
     }
 
     /// Closes what need not stay open. Of some objects that are small all that was read stays.
