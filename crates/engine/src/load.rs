@@ -277,6 +277,20 @@ pub(crate) fn being_restored(job_id: &str) -> Error {
 /// Tables that were planned and are not there are made; those that are there are changed as planned, each once,
 /// however many kinds of files go there.
 async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) -> Result<()> {
+    let mut made = Vec::new();
+    let done = make_each(session, plan, &mut made).await;
+    let noted = match ledger.filter(|_| !made.is_empty()) {
+        Some(ledger) => ledger.made(session, &plan.job_id, &made).await,
+        None => Ok(()),
+    };
+    done.and(noted)
+}
+
+async fn make_each<'p>(
+    session: &Session,
+    plan: &'p Plan,
+    made: &mut Vec<(usize, &'p Relation)>,
+) -> Result<()> {
     let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
     let mut seen = BTreeSet::new();
     for (no, table) in plan.tables.iter().enumerate() {
@@ -286,9 +300,7 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) ->
         }
         if let Some(create) = &table.create {
             define::create_table(session, relation, create).await?;
-            if let Some(ledger) = ledger {
-                ledger.made(session, &plan.job_id, no, relation).await?;
-            }
+            made.push((no, relation));
         }
         let (mut added, mut wider) = (Vec::new(), Vec::new());
         for change in &table.changes {

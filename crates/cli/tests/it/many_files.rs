@@ -1,7 +1,7 @@
 //! Jobs of many small files: what each of them costs, and how they are told.
 
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::Server;
+use howdah_testkit::{MAJORS, Server};
 
 /// Of a small file, the server would take longer to plan what stands around its rows than to store them.
 #[test]
@@ -31,5 +31,38 @@ fn what_each_file_runs_is_prepared_once_a_session() {
             "SELECT max(runs) || ' in ' || count(DISTINCT pid) FROM seen WHERE starts_with(statement, '{statement}')"
         );
         assert_eq!(database.value(&runs), format!("{FILES} in 1"), "{statement}");
+    }
+}
+
+/// The plan of a job of a thousand tables is megabytes, which the ledger would write as often.
+#[test]
+fn the_tables_of_a_job_are_noted_at_once() {
+    const TABLES: usize = 5;
+    let files = Files::new();
+    files.put("first.csv", b"id,name\n1,a\n");
+    std::fs::create_dir(files.path().join("in")).unwrap();
+    for no in 0..TABLES {
+        files.put(&format!("in/t{no}.csv"), format!("id,name\n{no},b\n").as_bytes());
+    }
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        let load = howdah("load").args(["--to", &database.conninfo(), "--create"]);
+        load.clone()
+            .args(["--table", "first"])
+            .arg(files.path().join("first.csv"))
+            .run(PATIENCE)
+            .expect_code(0);
+        database.sql(
+            "CREATE TABLE writes (tables jsonb);
+             CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF OLD.plan IS DISTINCT FROM NEW.plan THEN INSERT INTO writes VALUES (NEW.plan -> 'tables'); END IF;
+                 RETURN NULL; END $$;
+             CREATE TRIGGER note AFTER UPDATE ON howdah.job FOR EACH ROW EXECUTE FUNCTION note()",
+        );
+        load.arg(files.path().join("in/{table}.csv")).run(PATIENCE).expect_code(0);
+        assert_eq!(database.value("SELECT count(*) FROM writes"), "1", "PostgreSQL {major}");
+        let noted = "SELECT count(*) FROM writes, jsonb_array_elements(tables) AS t
+                     WHERE (t #>> '{table,relation,name}')::regclass = (t #>> '{table,oid}')::oid";
+        assert_eq!(database.value(noted), TABLES.to_string(), "PostgreSQL {major}");
     }
 }

@@ -51,6 +51,21 @@ const RECEIPTS_SQL: &str = "\
                   FROM @schema@.chunk WHERE job_id = $1) c \
     ORDER BY file_no, chunk_no";
 
+/// Elements are counted from 1.
+const MADE_SQL: &str = "\
+    UPDATE @schema@.job SET plan = pg_catalog.jsonb_set(plan, ARRAY['tables'], ( \
+        SELECT pg_catalog.jsonb_agg( \
+            CASE WHEN made.oid IS NULL THEN kept.element \
+                 ELSE pg_catalog.jsonb_set(kept.element, ARRAY['table', 'oid'], pg_catalog.to_jsonb(made.oid)) END \
+            ORDER BY kept.no) \
+        FROM pg_catalog.jsonb_array_elements(pg_catalog.jsonb_extract_path(plan, 'tables')) \
+             WITH ORDINALITY AS kept(element, no) \
+        LEFT JOIN (SELECT named.no, pg_catalog.to_regclass(named.name)::pg_catalog.oid::pg_catalog.int8 AS oid \
+                   FROM ROWS FROM (pg_catalog.unnest($2::pg_catalog.int8[]), pg_catalog.unnest($3::pg_catalog.text[])) \
+                        AS named(no, name)) AS made \
+            ON made.no OPERATOR(pg_catalog.+) 1::pg_catalog.int8 OPERATOR(pg_catalog.=) kept.no)) \
+    WHERE job_id = $1";
+
 impl Ledger {
     /// Writes the job and its files, or opens the job again with this plan. False if another run has ended the job, or begun it
     /// with other files or chunk borders, or if [`Ledger::forget_deleted`] has something to forget.
@@ -127,29 +142,19 @@ impl Ledger {
         Ok(answers.iter().any(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_))))
     }
 
-    /// Notes which table a run of the job has made: a later one of the same name is not the one that its chunks
-    /// are in.
+    /// Notes which tables a run of the job has made, by their numbers in the plan: a later one of the same name is not the one that
+    /// its chunks are in. All at once, since each time the plan of all is written anew.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn made(
-        &self,
-        session: &Session,
-        job_id: &str,
-        table_no: usize,
-        relation: &Relation,
-    ) -> Result<()> {
-        let sql = format!(
-            "UPDATE {}.job SET plan = pg_catalog.jsonb_set(plan, ARRAY['tables', $2, 'table', 'oid'], \
-             pg_catalog.to_jsonb(pg_catalog.to_regclass($3)::pg_catalog.oid::pg_catalog.int8)) \
-             WHERE job_id = $1 AND pg_catalog.to_regclass($3) IS NOT NULL",
-            self.quoted
-        );
-        let (table_no, name) = (table_no.to_string(), quote_relation(relation));
+    pub async fn made(&self, session: &Session, job_id: &str, tables: &[(usize, &Relation)]) -> Result<()> {
+        let sql = MADE_SQL.replace("@schema@", &self.quoted);
+        let numbers: Vec<i64> = tables.iter().map(|(no, _)| *no as i64).collect();
+        let names: Vec<String> = tables.iter().map(|(_, relation)| quote_relation(relation)).collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&job_id, Type::TEXT), (&table_no, Type::TEXT), (&name, Type::TEXT)];
+            [(&job_id, Type::TEXT), (&numbers, Type::INT8_ARRAY), (&names, Type::TEXT_ARRAY)];
         let done = session.client().query_typed(&sql, &parameters).await;
-        done.map(|_| ()).map_err(|error| self.error(&error, "noting the table in the ledger"))
+        done.map(|_| ()).map_err(|error| self.error(&error, "noting the tables in the ledger"))
     }
 
     /// The chunks of a job that are in, in file order.
