@@ -111,16 +111,18 @@ const OF_THIS_ROLE_SQL: &str = "\
 pub(super) const LOCK_KEY: i64 = 0x686f_7764_6168;
 
 impl Ledger {
-    /// Makes sure that the schema is there, of this version, and may be used. Two round trips if it is. Returns what is not as it should
+    /// Makes sure that the schema is there, of this version, and may be used. One round trip if it is. Returns what is not as it should
     /// be all the same, for people.
     ///
     /// # Errors
     /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; Server with 55P03, which may
     /// pass, when others hold tables that are to be changed; those of the session.
     pub async fn ensure(&self, session: &Session) -> Result<Option<String>> {
-        let version = self.version(session).await?;
+        // Sent together: one round trip.
+        let (version, rights) = tokio::join!(self.version(session), self.check_rights(session, false));
+        let version = version?;
         if self.known(version)? == MIGRATIONS.len() {
-            return self.check_rights(session, false).await.map(|()| None);
+            return rights.map(|()| None);
         }
         let result = match self.migrate(session).await {
             Ok(()) => self.give_to_owner(session).await,
@@ -364,26 +366,23 @@ impl Ledger {
              SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; SAVEPOINT before"
         );
         let fail = |error| self.error(&error, "creating the ledger");
-        session.client().batch_execute(&begin).await.map_err(fail)?;
-        // Under the lock: another load may have created it while this one waited.
-        let version = self.version(session).await?;
-        if version == 0 {
-            session.client().batch_execute("ROLLBACK TO SAVEPOINT before").await.map_err(fail)?;
-        }
-        let mut has_schema = self.has_schema(session).await?;
-        for (index, statements) in MIGRATIONS.iter().enumerate().skip(self.known(version)?) {
-            let version = index + 1;
-            let record = format!(
-                "INSERT INTO @schema@.migration (version, howdah_version) VALUES ({version}, {})",
-                quote_literal(HOWDAH_VERSION)
-            );
-            let sql = format!("{}\n{record}", definition(statements, has_schema));
-            let sql = sql.replace("@schema@", &self.quoted);
-            let made = session.client().batch_execute(&sql).await;
-            made.map_err(|error| self.create_error(&error, index, has_schema))?;
-            has_schema = true;
-        }
-        Ok(())
+        // Under the lock: another load may have created it while this one waited. Sent together: one round trip.
+        let (begun, version) = tokio::join!(session.client().batch_execute(&begin), self.version(session));
+        begun.map_err(fail)?;
+        let version = version?;
+        let to_before = async {
+            if version > 0 {
+                return Ok(());
+            }
+            session.client().batch_execute("ROLLBACK TO SAVEPOINT before").await.map_err(fail)
+        };
+        let ((), has_schema) = tokio::try_join!(to_before, self.has_schema(session))?;
+        let known = self.known(version)?;
+        // All in one: a server far away would be waited for as often as there are versions.
+        let sql: Vec<String> = (known..MIGRATIONS.len()).map(|index| migration(index, has_schema)).collect();
+        let sql = sql.join("\n").replace("@schema@", &self.quoted);
+        let made = session.client().batch_execute(&sql).await;
+        made.map_err(|error| self.create_error(&error, known, has_schema))
     }
 
     /// What a later version brings belongs to whoever owns the jobs: a member of that role, or a superuser, may bring the ledger up to
@@ -469,6 +468,15 @@ impl Ledger {
         let message = format!("{what} {schema} cannot be created: {}", cause.message());
         Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
     }
+}
+
+/// The statements that lead from version `index` to the next, and note it.
+fn migration(index: usize, has_schema: bool) -> String {
+    let (statements, version) = (definition(MIGRATIONS[index], has_schema), index + 1);
+    let by = quote_literal(HOWDAH_VERSION);
+    format!(
+        "{statements}\nINSERT INTO @schema@.migration (version, howdah_version) VALUES ({version}, {by});"
+    )
 }
 
 /// Leaves CREATE SCHEMA and its comment out where the schema is there already: IF NOT EXISTS does not

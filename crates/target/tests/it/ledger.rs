@@ -1,7 +1,8 @@
 //! The ledger's schema and jobs.
 
 use crate::plan::{chunk, plan, table};
-use crate::server::{connect, observer, on_every_version};
+use crate::proxy;
+use crate::server::{connect, observer, on_every_version, shared};
 use howdah_model::summary::Status;
 use howdah_model::{ErrorKind, FilePlan, Omitted, Plan, Receipt, TriggersWay};
 use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
@@ -30,6 +31,25 @@ on_every_version!(the_ledger_is_created_once_by_many_at_the_same_time, server =>
         AND (col_description(c.oid, attnum) IS NULL OR obj_description(c.oid, 'pg_class') IS NULL)";
     assert_eq!(crate::server::count(&client, uncommented).await, 0);
 });
+
+#[tokio::test]
+async fn a_far_server_is_not_asked_once_for_each_version_of_a_new_ledger() {
+    let server = shared(15);
+    let to = server.database().await;
+    let (port, rule) = proxy::start(server.port).await;
+    let database = to.rsplit('=').next().unwrap();
+    let session =
+        connect(&format!("host=127.0.0.1 port={port} user=postgres dbname={database} sslmode=disable")).await;
+    let ledger = Ledger::new("howdah");
+    // Its version and the role's rights are asked for together: neither is answered before both are.
+    rule.hold_answers_until(2);
+    ledger.ensure(&session).await.unwrap();
+    // These; the beginning and the version; the way back and the schema; all that is made; its owner; the end.
+    assert_eq!(rule.requests(), 9);
+    rule.hold_answers_until(2);
+    ledger.ensure(&session).await.unwrap();
+    assert_eq!(rule.requests(), 2);
+}
 
 on_every_version!(a_role_with_create_on_the_database_is_enough_and_one_without_is_told, server => {
     let to = server.database().await;

@@ -24,6 +24,11 @@ impl Rule {
         self.wanted.store(requests, Ordering::SeqCst);
     }
 
+    /// Requests since answers were last held.
+    pub(crate) fn requests(&self) -> u32 {
+        self.seen.load(Ordering::SeqCst)
+    }
+
     /// Loses the answer to the next COMMIT.
     pub(crate) fn lose_the_answer_to_commit(&self) {
         self.cut_after_commit.store(1, Ordering::SeqCst);
