@@ -6,6 +6,7 @@
 //! storage, may take as long as it likes. (Sessions that copy are looked after by [`crate::watch`].)
 
 use crate::Connection;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::activity;
 use howdah_target::session::{Backend, Session};
@@ -13,6 +14,8 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 
+/// Questions that are under way at once, where there are many.
+const AT_ONCE: usize = 32;
 /// An answer that takes longer makes the connection suspicious.
 const LATE_AFTER: Duration = Duration::from_secs(10);
 /// The process must have waited for the client so long: an answer may be on its way.
@@ -64,6 +67,19 @@ impl Connection {
             self.lose(session.backend());
         }
         done
+    }
+
+    /// The same for something that is asked of many, whose answers come in their order. Many questions are under way at once: a server
+    /// far away is waited for once, and not once for each. Each is one statement, or all of it is sent before its first answer.
+    ///
+    /// # Errors
+    /// The first of those of the work; `ConnectionLost` when its answer will not come.
+    pub(crate) async fn attend_each<T>(
+        &self,
+        session: &Session,
+        work: impl IntoIterator<Item = impl Future<Output = Result<T>>>,
+    ) -> Result<Vec<T>> {
+        self.attend(session, stream::iter(work).buffered(AT_ONCE).try_collect()).await
     }
 
     /// The same for work that has the session of this server process to itself; what becomes of the session is the caller's

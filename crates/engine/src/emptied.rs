@@ -5,6 +5,7 @@ use crate::arrival::on_session;
 use crate::load::file_nos;
 use crate::pipeline::Run;
 use crate::taken;
+use futures_util::future::try_join_all;
 use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan, counted};
 use howdah_target::ledger::{Ledger, StoredRows, Volatile};
 use howdah_target::session::{Session, catalog};
@@ -156,24 +157,24 @@ pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<(
 /// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.
 async fn stored(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Gone>> {
     let arrival = &plan.job.arrival;
-    let mut all = Vec::new();
     // A new table is nobody else's before it takes its place.
     if arrival.check || arrival.mode == Mode::Replace {
-        return Ok(all);
+        return Ok(Vec::new());
     }
     let crashed = watching(ledger.clone(), plan).has_lost(session, &plan.job_id).await?;
     let is_crashed =
         |relation: &Relation| crashed && plan.tuning.unlogged.iter().any(|table| table.relation == *relation);
     let relations: BTreeSet<&Relation> = plan.tables.iter().map(|table| &table.table.relation).collect();
-    for relation in relations.into_iter().filter(|relation| !is_crashed(relation)) {
+    let by_steps = arrival.is_staged();
+    let ask = async |relation: &Relation| {
         let file_nos = file_nos(plan, relation);
-        let by_steps = arrival.is_staged();
         let stored = ledger.stored_in(session, &plan.job_id, relation, &file_nos, by_steps).await?;
-        if stored.rows > 0 {
-            all.push(Gone { relation: relation.clone(), stored });
-        }
-    }
-    Ok(all)
+        Ok(Gone { relation: relation.clone(), stored })
+    };
+    // Sent together.
+    let standing = relations.into_iter().filter(|relation| !is_crashed(relation));
+    let all: Vec<Gone> = try_join_all(standing.map(ask)).await?;
+    Ok(all.into_iter().filter(|found| found.stored.rows > 0).collect())
 }
 
 /// Forgets what the job has stored in tables that were emptied since: it is loaded again. The tables, for the user to be told.

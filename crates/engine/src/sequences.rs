@@ -19,8 +19,16 @@ pub(crate) async fn advance(context: &Context, plan: &Plan) -> Result<()> {
         return Ok(());
     }
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
-    for (relation, columns) in filled(plan) {
-        patiently(context, retry_for, || advance_of(context, &relation, &columns)).await?;
+    let filled = filled(plan);
+    if filled.is_empty() {
+        return Ok(());
+    }
+    let found = patiently(context, retry_for, || read_all(context, &filled)).await?;
+    for (relation, (found, late)) in filled.keys().zip(found) {
+        late.iter().for_each(|late| context.warn(stays_late(late, relation)));
+        if !found.is_empty() {
+            patiently(context, retry_for, || advance_of(context, relation, &found)).await?;
+        }
     }
     Ok(())
 }
@@ -81,36 +89,54 @@ fn filled(plan: &Plan) -> BTreeMap<Relation, Vec<String>> {
     filled
 }
 
-async fn advance_of(context: &Context, table: &Relation, columns: &[String]) -> Result<()> {
+/// The sequences of these columns of each table, and those that its defaults find late.
+async fn read_all(
+    context: &Context,
+    filled: &BTreeMap<Relation, Vec<String>>,
+) -> Result<Vec<(Vec<Sequence>, Vec<Late>)>> {
     let connection = &context.connection;
     let session = connection.open().await?;
-    let reading = sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX);
-    let found = connection.attend(&session, reading).await?;
-    let late = connection.attend(&session, sequences::late(&session, table, columns, &found)).await?;
-    late.iter().for_each(|late| context.warn(stays_late(late, table)));
+    let read = async |(table, columns): (&Relation, &Vec<String>)| {
+        // Sent together: one round trip.
+        let (found, mut late) = tokio::try_join!(
+            sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX),
+            sequences::late(&session, table, columns)
+        )?;
+        late.retain(|late| found.iter().all(|sequence| sequence.column != late.column));
+        Ok((found, late))
+    };
+    let reading: Vec<_> = filled.iter().map(read).collect();
+    let all = connection.attend_each(&session, reading).await?;
+    connection.keep(session);
+    Ok(all)
+}
+
+async fn advance_of(context: &Context, table: &Relation, found: &[Sequence]) -> Result<()> {
+    let connection = &context.connection;
+    let session = connection.open().await?;
     for sequence in found {
         if !sequence.is_quick {
             let why = "its table is long and has no index that tells the largest value";
-            context.warn(stays(&sequence, table, why));
+            context.warn(stays(sequence, table, why));
             continue;
         }
         if sequence.is_hidden {
             let why = "row-level security may hide rows from this role; who sees all of them can move it";
-            context.warn(stays(&sequence, table, why));
+            context.warn(stays(sequence, table, why));
             continue;
         }
         match connection.attend(&session, sequence.advance(&session, table)).await {
             Ok(Advanced::Stands) => {}
             Ok(Advanced::Moved(moved)) => {
-                context.tell(told(&sequence, &moved));
+                context.tell(told(sequence, &moved));
             }
-            Ok(Advanced::AtItsEnd(reached)) => context.warn(at_its_end(&sequence, table, reached)),
+            Ok(Advanced::AtItsEnd(reached)) => context.warn(at_its_end(sequence, table, reached)),
             Ok(Advanced::Cycles) => {
                 let why = "it cycles, and which of its values are free is not known";
-                context.warn(stays(&sequence, table, why));
+                context.warn(stays(sequence, table, why));
             }
             Err(error) if error.kind() == ErrorKind::Server => {
-                context.warn(stays(&sequence, table, error.message()));
+                context.warn(stays(sequence, table, error.message()));
             }
             Err(error) => return Err(error),
         }

@@ -72,7 +72,7 @@ pub(crate) async fn silence_again(run: &Run, file_no: u32) -> Result<()> {
 async fn silence(run: &Run, relation: &Relation) -> Result<()> {
     let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
     let session = connection.open().await?;
-    let found = connection.attend(&session, triggers::look(&session, relation, true)).await?;
+    let found = connection.attend(&session, triggers::look_and_try(&session, relation)).await?;
     let ledger = run.ledger.as_ref();
     let way = way_of_triggers(relation, &found, &found.checks, ledger.is_some(), session.server_version())?;
     if way == TriggersWay::Replica {

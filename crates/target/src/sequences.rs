@@ -180,22 +180,16 @@ pub struct Late {
     expression: String,
 }
 
-/// Those of these columns of a table whose default asks a sequence for a value that is none of `found`: which one it is, the
-/// application's `search_path` may decide.
+/// Those of these columns of a table whose default asks a sequence for a value: that of [`of_columns`], or one that nobody can tell,
+/// as the application's `search_path` may decide which it is.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn late(
-    session: &Session,
-    table: &Relation,
-    columns: &[String],
-    found: &[Sequence],
-) -> Result<Vec<Late>> {
+pub async fn late(session: &Session, table: &Relation, columns: &[String]) -> Result<Vec<Late>> {
     let name = quote_relation(table);
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY)];
     let rows = session.rows(LATE_SQL, &parameters, "reading the table's defaults").await?;
-    let late = rows.iter().map(|row| Late { column: row.get(0), expression: row.get(1) });
-    Ok(late.filter(|late| found.iter().all(|sequence| sequence.column != late.column)).collect())
+    Ok(rows.iter().map(|row| Late { column: row.get(0), expression: row.get(1) }).collect())
 }
 
 impl Late {

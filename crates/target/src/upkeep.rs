@@ -23,12 +23,18 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     let name = quote_relation(relation);
     let sql = "SELECT reltuples::pg_catalog.float8 FROM pg_catalog.pg_class \
                WHERE oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
-    let found = session.rows(sql, &[(&name, Type::TEXT)], "reading the size of a table").await?;
+    let asked = [(&name as &(dyn ToSql + Sync), Type::TEXT)];
+    // Sent together: one round trip.
+    let (found, may) = tokio::join!(
+        session.rows(sql, &asked, "reading the size of a table"),
+        expect_right(session, relation)
+    );
+    let found = found?;
     let before = found.first().map_or(0.0, |row| row.get::<_, f64>(0));
     if (rows as f64) < before * GROWN_SHARE {
         return Ok(());
     }
-    expect_right(session, relation).await?;
+    may?;
     run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
 }
 

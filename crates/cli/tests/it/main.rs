@@ -61,6 +61,7 @@ mod real_files;
 mod rejects;
 mod rerun;
 mod rights;
+mod round_trips;
 mod same_file;
 mod scene;
 mod second_table;

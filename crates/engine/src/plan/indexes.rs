@@ -97,13 +97,17 @@ pub(super) async fn choose(
         Some(ledger) => context.connection.attend(session, ledger.open_undos(session, None)).await?,
         None => Vec::new(),
     };
-    let mut seen = BTreeSet::new();
+    let tables = copied_into(tables);
+    let looks = job.indexes != IndexesChoice::Keep || job.triggers == TriggersChoice::Disable;
+    let mut captured = Vec::new();
+    if looks || !open.is_empty() {
+        let relations: Vec<&Relation> = tables.iter().map(|table| &table.table.relation).collect();
+        let looking = capture::look_at_each(session, &relations);
+        captured = context.connection.attend(session, looking).await?;
+    }
+    let mut captured = captured.into_iter();
     for table in tables {
         let relation = &table.table.relation;
-        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !stored || table.staging.is_some() || !seen.insert(relation) {
-            continue;
-        }
         let to_come = rows_to_come.get(relation).copied().unwrap_or_default();
         let mut plan = IndexesPlan {
             relation: relation.clone(),
@@ -115,9 +119,8 @@ pub(super) async fn choose(
             kept: Vec::new(),
             notes: Vec::new(),
         };
-        let looks = job.indexes != IndexesChoice::Keep || job.triggers == TriggersChoice::Disable;
         if looks || !open.is_empty() {
-            let mut captured = context.connection.attend(session, capture::look(session, relation)).await?;
+            let mut captured = captured.next().flatten();
             if job.arrival.mode == Mode::Truncate && !begun {
                 // It is emptied before they go.
                 if let Some(captured) = &mut captured {
@@ -147,6 +150,17 @@ pub(super) async fn choose(
         }
     }
     Ok(plans)
+}
+
+/// Tables that rows are copied into, each once.
+fn copied_into(tables: &[TablePlan]) -> Vec<&TablePlan> {
+    let mut seen = BTreeSet::new();
+    let by_copy = |table: &&TablePlan| {
+        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+        stored && table.staging.is_none()
+    };
+    let tables = tables.iter().filter(by_copy);
+    tables.filter(|table| seen.insert(&table.table.relation)).collect()
 }
 
 /// The load makes the table with a primary key that had better be built behind the rows. Whether the key's columns are

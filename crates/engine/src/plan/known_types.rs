@@ -18,17 +18,20 @@ pub(super) async fn choose(
     job: &Job,
     tables: &mut [TablePlan],
 ) -> Result<()> {
-    for table in tables {
+    let skips = job.bad_records.on_error != OnError::Stop;
+    let found = if skips { read_types(context, session, tables).await? } else { Vec::new() };
+    let found = found.into_iter().chain(std::iter::repeat_with(|| None));
+    for (table, found) in tables.iter_mut().zip(found) {
         table.known = None;
         table.notes.retain(|note| !note.starts_with(SKIPS));
-        if job.bad_records.on_error == OnError::Stop {
+        if !skips {
             continue;
         }
         table.notes.push(format!("{SKIPS} are kept in the ledger, and the load goes on"));
         // What waits has numbers of its own, the records' places; those of a sequence would have gaps.
         let has_places = table.staging.as_ref().is_some_and(|staging| staging.place.is_some());
         table.number.take_if(|_| !has_places);
-        let Some((columns, read)) = read_types(context, session, table).await? else { continue };
+        let Some((columns, read)) = found else { continue };
         let types: Option<Vec<BinaryType>> =
             read.columns.into_iter().map(|column| column.map(|(_, of)| of)).collect();
         let bounds = columns.iter().map(|name| bounds(table, name)).collect();
@@ -38,18 +41,25 @@ pub(super) async fn choose(
     Ok(())
 }
 
-/// The columns that the file fills, and their types; `None` where rows are not copied into the table itself.
+/// The columns that the file fills, and their types.
+type Types = (Vec<String>, ColumnTypes);
+
+/// Those of each table; `None` where rows are not copied into the table itself.
 pub(super) async fn read_types(
     context: &Context,
     session: &Session,
-    table: &TablePlan,
-) -> Result<Option<(Vec<String>, ColumnTypes)>> {
+    tables: &[TablePlan],
+) -> Result<Vec<Option<Types>>> {
+    let reading: Vec<_> = tables.iter().map(|table| types_of(session, table)).collect();
+    context.connection.attend_each(session, reading).await
+}
+
+async fn types_of(session: &Session, table: &TablePlan) -> Result<Option<Types>> {
     if !matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned) {
         return Ok(None);
     }
     let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
-    let reading = column_types::read(session, &table.table, &columns);
-    match context.connection.attend(session, reading).await {
+    match column_types::read(session, &table.table, &columns).await {
         // A type of a new table that the server does not understand is told when the table is made.
         Err(error) if error.kind() == ErrorKind::Server => Ok(None),
         read => Ok(Some((columns, read?))),

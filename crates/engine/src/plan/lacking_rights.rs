@@ -21,8 +21,10 @@ pub(super) async fn expect_none(
     tables: &[TablePlan],
 ) -> Result<()> {
     let mut lacking = Vec::new();
-    for table in tables {
-        if let Err(error) = context.connection.attend(session, of_table(session, job, table)).await {
+    let asking: Vec<_> =
+        tables.iter().map(|table| async { Ok(of_table(session, job, table).await) }).collect();
+    for told in context.connection.attend_each(session, asking).await? {
+        if let Err(error) = told {
             if !is_of_rights(&error) && (lacking.is_empty() || may_pass(&error)) {
                 return Err(error);
             }

@@ -1,7 +1,7 @@
 //! How rows come into tables whose row-level security applies to the role.
 
 use crate::Context;
-use howdah_model::{Mode, Plan, Result};
+use howdah_model::{Mode, Plan, Result, TablePlan};
 use howdah_target::policies::{self, Policies};
 use howdah_target::rewrite::{self, Event};
 use howdah_target::session::Session;
@@ -17,15 +17,13 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
     for table in &mut plan.tables {
         table.notes.retain(|note| !note.starts_with(APPLY));
         policies::go_straight(table)?;
-        if table.create.is_some() {
-            continue;
-        }
-        let asking = policies::ask(session, &table.table, &plan.job.arrival);
-        let Policies::Apply { temporary, names, lacking } =
-            context.connection.attend(session, asking).await?
-        else {
-            continue;
-        };
+    }
+    let is_there = |table: &&TablePlan| table.create.is_none();
+    let there = plan.tables.iter().filter(is_there);
+    let asking: Vec<_> = there.map(|table| policies::ask(session, &table.table, &plan.job.arrival)).collect();
+    let found = context.connection.attend_each(session, asking).await?;
+    for (table, found) in plan.tables.iter_mut().filter(|table| table.create.is_none()).zip(found) {
+        let Policies::Apply { temporary, names, lacking } = found else { continue };
         let relation = &table.table.relation;
         if plan.job.arrival.mode == Mode::Replace {
             return Err(policies::no_replacement(session, relation).await?);

@@ -35,15 +35,15 @@ pub(super) async fn choose(
     tables: &mut [TablePlan],
     placed: &[(u32, Head)],
 ) -> Result<()> {
-    for (no, table) in tables.iter_mut().enumerate() {
-        if job.encode == EncodeChoice::Csv {
-            table.text_sql = None;
-        }
-        let wanted = matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary);
-        if !wanted {
-            continue;
-        }
-        let Some((columns, read)) = read_types(context, session, table).await? else { continue };
+    if job.encode == EncodeChoice::Csv {
+        tables.iter_mut().for_each(|table| table.text_sql = None);
+    }
+    if !matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary) {
+        return Ok(());
+    }
+    let found = read_types(context, session, tables).await?;
+    for (no, (table, found)) in tables.iter_mut().zip(found).enumerate() {
+        let Some((columns, read)) = found else { continue };
         let heads = placed.iter().filter(|(table_no, _)| usize::try_from(*table_no) == Ok(no));
         match binary(job, table, columns, read, heads.map(|(_, head)| head)) {
             Ok(binary) => table.binary = Some(binary),

@@ -25,7 +25,7 @@ use howdah_target::sql::quote_relation;
 use howdah_transcode::encode::{Rewriter, Unquoter};
 use howdah_transcode::infer::{self, Among, ColumnState};
 use howdah_transcode::split::Rules;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The note of records that nobody rewrites.
 pub(super) const UNTOUCHED: &str = "COPY takes the bytes as they are: they go untouched";
@@ -123,18 +123,20 @@ async fn groups(
     job: &Job,
     heads: Vec<Head>,
 ) -> Result<BTreeMap<Relation, Group>> {
+    let mut seen = BTreeSet::new();
+    let written = heads.iter().map(|head| &head.table).filter(|written| seen.insert(*written));
+    let written: Vec<String> = written.cloned().collect();
+    let creates = job.shaping.create.unwrap_or_else(|| context.connection.is_embedded());
+    let resolving: Vec<_> = written.iter().map(|written| resolve(session, job, creates, written)).collect();
+    let resolved = context.connection.attend_each(session, resolving).await?;
     let mut relations: BTreeMap<String, Relation> = BTreeMap::new();
     let mut groups: BTreeMap<Relation, Group> = BTreeMap::new();
+    for (written, (relation, table)) in written.into_iter().zip(resolved) {
+        groups.entry(relation.clone()).or_default().table = table;
+        relations.insert(written, relation);
+    }
     for head in heads {
-        let relation = match relations.get(&head.table) {
-            Some(relation) => relation.clone(),
-            None => {
-                let (relation, table) = resolve(context, session, job, &head.table).await?;
-                relations.insert(head.table.clone(), relation.clone());
-                groups.entry(relation.clone()).or_default().table = table;
-                relation
-            }
-        };
+        let relation = relations[&head.table].clone();
         groups.entry(relation).or_default().heads.push(head);
     }
     Ok(groups)
@@ -142,17 +144,15 @@ async fn groups(
 
 /// What the catalog says of the table; none if it is to be made.
 async fn resolve(
-    context: &Context,
     session: &Session,
     job: &Job,
+    creates: bool,
     written: &str,
 ) -> Result<(Relation, Option<Table>)> {
-    let connection = &context.connection;
-    let creates = job.shaping.create.unwrap_or_else(|| connection.is_embedded());
     let table = if creates && job.shaping.told.is_some() {
-        connection.attend(session, catalog::find_table(session, written)).await?
+        catalog::find_table(session, written).await?
     } else {
-        let table = connection.attend(session, catalog::read_table(session, written)).await;
+        let table = catalog::read_table(session, written).await;
         let hint = match job.shaping.told {
             Some(_) => "make it with --create, or name another with --table",
             // Only the data says what columns a table would need.
@@ -169,7 +169,7 @@ async fn resolve(
     };
     let relation = match &table {
         Some(table) => table.relation.clone(),
-        None => connection.attend(session, catalog::new_relation(session, written)).await?,
+        None => catalog::new_relation(session, written).await?,
     };
     Ok((relation, table))
 }

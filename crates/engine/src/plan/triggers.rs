@@ -29,16 +29,22 @@ pub(super) async fn choose(
     rows_to_come: &RowsToCome,
 ) -> Result<Vec<TriggersPlan>> {
     let mut plans = Vec::new();
-    let mut seen = BTreeSet::new();
-    for table in &plan.tables {
-        let relation = &table.table.relation;
-        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !stored || table.staging.is_some() || table.create.is_some() || !seen.insert(relation) {
-            continue;
+    let relations = fired_on(plan);
+    let disable = plan.job.triggers == TriggersChoice::Disable;
+    let looked = if disable {
+        // What the server says to each try decides what is sent next.
+        let mut looked = Vec::new();
+        for relation in &relations {
+            let looking = triggers::look_and_try(session, relation);
+            looked.push(context.connection.attend(session, looking).await?);
         }
+        looked
+    } else {
+        let looking: Vec<_> = relations.iter().map(|relation| triggers::look(session, relation)).collect();
+        context.connection.attend_each(session, looking).await?
+    };
+    for (relation, found) in relations.into_iter().zip(looked) {
         let rows = rows_to_come.get(relation).map_or(0, |to_come| to_come.rows);
-        let disable = plan.job.triggers == TriggersChoice::Disable;
-        let found = context.connection.attend(session, triggers::look(session, relation, disable)).await?;
         if found.is_empty() || rows == 0 {
             continue;
         }
@@ -61,6 +67,18 @@ pub(super) async fn choose(
         });
     }
     Ok(plans)
+}
+
+/// Tables into which rows come by COPY, each once. A table that the load makes has no triggers.
+fn fired_on(plan: &Plan) -> Vec<&Relation> {
+    let mut seen = BTreeSet::new();
+    let by_copy = |table: &&howdah_model::TablePlan| {
+        matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned)
+            && table.staging.is_none()
+            && table.create.is_none()
+    };
+    let relations = plan.tables.iter().filter(by_copy).map(|table| &table.table.relation);
+    relations.filter(|relation| seen.insert(*relation)).collect()
 }
 
 fn kept(relation: &Relation, found: &Triggers, stay: &[Check], rows: f64) -> TriggersPlan {

@@ -46,13 +46,14 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) ->
     }
     let mut unlogged = Vec::new();
     let mut seen = BTreeSet::new();
-    for table in &plan.tables {
+    let stored =
+        |table: &&TablePlan| matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+    let tables = plan.tables.iter().filter(stored).filter(|table| seen.insert(&table.table.relation));
+    let tables: Vec<&TablePlan> = tables.collect();
+    let looking: Vec<_> = tables.iter().map(|table| table::look(session, &table.table.relation)).collect();
+    let looked = context.connection.attend_each(session, looking).await?;
+    for (table, storages) in tables.into_iter().zip(looked) {
         let relation = &table.table.relation;
-        let stored = matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-        if !stored || !seen.insert(relation) {
-            continue;
-        }
-        let storages = context.connection.attend(session, table::look(session, relation)).await?;
         tuning.unlogged.extend(unlogged_table(relation, &storages));
         unlogged.extend(storages.iter().filter(|storage| storage.unlogged).map(|it| it.relation.to_string()));
         if level >= Tune::Table {

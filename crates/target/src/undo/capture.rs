@@ -11,8 +11,8 @@ use crate::ledger::NewUndo;
 use crate::session::{Session, elsewhere};
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
-use futures_util::future;
-use howdah_model::{Relation, Result, sqlstate};
+use futures_util::{StreamExt, TryStreamExt, future, stream};
+use howdah_model::{Error, Relation, Result, sqlstate};
 use std::fmt;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -148,6 +148,48 @@ pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captu
     Ok(captured)
 }
 
+/// Questions that are under way at once, where there are many tables.
+const AT_ONCE: usize = 32;
+
+/// The same of many tables, in their order: a server far away is not waited for once for each.
+///
+/// # Errors
+/// Those of the session.
+pub async fn look_at_each(session: &Session, relations: &[&Relation]) -> Result<Vec<Option<Captured>>> {
+    if relations.len() > 1 {
+        match look_together(session, relations).await {
+            // Which of them is not free is seen one by one.
+            Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => {}
+            looked => return looked,
+        }
+    }
+    let mut looked = Vec::new();
+    for relation in relations {
+        looked.push(look(session, relation).await?);
+    }
+    Ok(looked)
+}
+
+/// In one transaction.
+async fn look_together(session: &Session, relations: &[&Relation]) -> Result<Vec<Option<Captured>>> {
+    let fail = |error| session_error(&error, "reading the tables' indexes");
+    let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}; SET LOCAL lock_timeout = '{LOOK_WITHIN}'");
+    let client = session.client();
+    let (begun, path) = future::join(client.batch_execute(&begin), leave_path(session)).await;
+    begun.map_err(fail)?;
+    let path = path?;
+    let capturing: Vec<_> = relations
+        .iter()
+        .map(|relation| async {
+            let tables = tables(session, relation).await?;
+            capture_under(session, relation, &path, &tables).await
+        })
+        .collect();
+    let captured = stream::iter(capturing).buffered(AT_ONCE).try_collect().await;
+    client.batch_execute("ROLLBACK").await.map_err(fail)?;
+    captured
+}
+
 impl Captured {
     /// Of a table of which nobody knows more.
     fn not_free(relation: &Relation) -> Captured {
@@ -169,19 +211,46 @@ impl Captured {
 
 /// The same in an open transaction, whose `search_path` is empty afterwards.
 pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
-    let client = session.client();
-    let fail = |error: tokio_postgres::Error| session_error(&error, "reading the table's indexes");
-    let names: [(&(dyn ToSql + Sync), Type); 2] =
-        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
     // Sent together, in this order.
-    let of_tree = |sql: &str| format!("{BY_NAME_SQL} {sql}");
-    let tables = of_tree(TABLES_SQL);
-    let asked = future::try_join3(
+    let (path, tables) = future::try_join(leave_path(session), tables(session, relation)).await?;
+    capture_under(session, relation, &path, &tables).await
+}
+
+/// The transaction's `search_path`, which is empty afterwards.
+async fn leave_path(session: &Session) -> Result<String> {
+    let client = session.client();
+    let asked = future::try_join(
         client.query_typed(SCHEMAS_SQL, &[]),
         client.batch_execute("SET LOCAL search_path = ''"),
-        client.query_typed(&tables, &names),
     );
-    let (path, (), tables) = asked.await.map_err(fail)?;
+    let (path, ()) = asked.await.map_err(|error| unread(&error))?;
+    Ok(search_path(&path))
+}
+
+/// The table and its partitions.
+async fn tables(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let sql = format!("{BY_NAME_SQL} {TABLES_SQL}");
+    session.client().query_typed(&sql, &names).await.map_err(|error| unread(&error))
+}
+
+fn unread(error: &tokio_postgres::Error) -> Error {
+    session_error(error, "reading the table's indexes")
+}
+
+/// What these [`tables`] have, where this was the `search_path`.
+async fn capture_under(
+    session: &Session,
+    relation: &Relation,
+    path: &str,
+    tables: &[Row],
+) -> Result<Option<Captured>> {
+    let client = session.client();
+    let fail = |error: tokio_postgres::Error| unread(&error);
+    let names: [(&(dyn ToSql + Sync), Type); 2] =
+        [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+    let of_tree = |sql: &str| format!("{BY_NAME_SQL} {sql}");
     // Alone the planning of the other two takes the server some 5 ms, and most staging tables have neither.
     let (indexes, foreign_keys, (elsewhere, needs)) = if tables.iter().any(|row| row.get(16)) {
         let (indexes, foreign_keys) = (of_tree(INDEXES_SQL), of_tree(FOREIGN_KEYS_SQL));
@@ -195,17 +264,16 @@ pub(super) async fn capture(session: &Session, relation: &Relation) -> Result<Op
     } else {
         Default::default()
     };
-    let path = search_path(&path);
     let Some(table) = tables.first() else { return Ok(None) };
     let oids: Vec<u32> = tables.iter().map(|row| row.get(0)).collect();
     let identity_needed = tables.iter().any(|row| row.get(9));
     let parts: Vec<(u32, Relation)> = tables[1..].iter().map(named).collect();
     let foreign_keys: Vec<ForeignKey> =
-        foreign_keys.iter().map(|row| foreign_key(row, &oids, &parts, &path)).collect();
+        foreign_keys.iter().map(|row| foreign_key(row, &oids, &parts, path)).collect();
     let Needs { mut lacking, temp_bytes_max } = needs;
     let mut members: Vec<Member> =
-        indexes.iter().map(|row| member(row, &path, identity_needed, &foreign_keys)).collect();
-    keep_meaning(session, &path, &mut members).await?;
+        indexes.iter().map(|row| member(row, path, identity_needed, &foreign_keys)).collect();
+    keep_meaning(session, path, &mut members).await?;
     for member in members.iter_mut().filter(|member| member.keep.is_none()) {
         member.keep = lacking.remove(&member.oid);
     }

@@ -101,11 +101,31 @@ impl Trigger {
     }
 }
 
-/// Reads what fires, and tries what this role may, if asked to: what it may not stands in the server's log.
+/// Reads what fires, in one flight.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn look(session: &Session, relation: &Relation, try_replica: bool) -> Result<Triggers> {
+pub async fn look(session: &Session, relation: &Relation) -> Result<Triggers> {
+    let fail = |error| session_error(&error, "reading the table's triggers");
+    let client = session.client();
+    let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
+    let asked = future::join3(
+        client.batch_execute(&begin),
+        read(session, relation),
+        client.batch_execute("ROLLBACK"),
+    );
+    let (begun, rows, ended) = asked.await;
+    begun.map_err(fail)?;
+    let rows = rows?;
+    ended.map_err(fail)?;
+    Ok(found(&rows, false, session.server_version()))
+}
+
+/// The same, and tries what this role may: what it may not stands in the server's log.
+///
+/// # Errors
+/// Those of the session.
+pub async fn look_and_try(session: &Session, relation: &Relation) -> Result<Triggers> {
     let fail = |error| session_error(&error, "reading the table's triggers");
     let client = session.client();
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
@@ -114,13 +134,9 @@ pub async fn look(session: &Session, relation: &Relation, try_replica: bool) -> 
     begun.map_err(fail)?;
     let rows = rows?;
     // Who may is for the server to say: extensions of managed servers have a say in it.
-    let tried = match try_replica {
-        true => client.batch_execute("SET LOCAL session_replication_role TO replica").await.map(|()| true),
-        false => Ok(false),
-    };
-    let may_replica = match tried {
+    let may_replica = match client.batch_execute("SET LOCAL session_replication_role TO replica").await {
         Err(error) if error.as_db_error().is_some() => false,
-        tried => tried.map_err(fail)?,
+        tried => tried.map(|()| true).map_err(fail)?,
     };
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
     Ok(found(&rows, may_replica, session.server_version()))

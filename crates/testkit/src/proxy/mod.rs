@@ -106,6 +106,7 @@ struct Shared {
     accepted: AtomicU64,
     fired: AtomicU64,
     held: AtomicU64,
+    flights: AtomicU64,
 }
 
 /// The current fault and its counters.
@@ -157,6 +158,7 @@ impl Proxy {
             accepted: AtomicU64::new(0),
             fired: AtomicU64::new(0),
             held: AtomicU64::new(0),
+            flights: AtomicU64::new(0),
         });
         let listener = block_on(async { TcpListener::bind("127.0.0.1:0").await }).expect("a free port");
         let address = listener.local_addr().expect("the address of a bound socket");
@@ -209,6 +211,12 @@ impl Proxy {
     /// How often bytes were held back by [`Fault::Stall`] so far.
     pub fn held(&self) -> u64 {
         self.shared.held.load(Ordering::SeqCst)
+    }
+
+    /// How often clients sent something after an answer had reached them, over all connections: so many round trips they have waited
+    /// for. Under [`Fault::Delay`], what is sent together counts once.
+    pub fn flights(&self) -> u64 {
+        self.shared.flights.load(Ordering::SeqCst)
     }
 
     fn arm(&self, fault: Fault, left: Option<u64>) {

@@ -34,6 +34,8 @@ struct Connection {
     swallow: AtomicBool,
     /// The next of them is replaced.
     refuse: AtomicBool,
+    /// Something has reached the client since it last sent anything.
+    answered: AtomicBool,
     /// The response under way is cut.
     body_cut: Mutex<Option<BodyCut>>,
 }
@@ -60,13 +62,14 @@ where
     let answers = to_client.clone();
     let upward = async {
         let read = read_client(shared, &connection, client.0, to_server, answers);
-        let (end, ()) = tokio::join!(read, write(server_queue, server.1));
+        let (end, ()) = tokio::join!(read, write(server_queue, server.1, None));
         if end == End::UntilServerCloses {
             std::future::pending::<()>().await;
         }
     };
     let downward = async {
-        tokio::join!(read_server(shared, &connection, server.0, to_client), write(client_queue, client.1));
+        let read = read_server(shared, &connection, server.0, to_client);
+        tokio::join!(read, write(client_queue, client.1, Some(&connection.answered)));
     };
     tokio::select! {
         () = upward => {}
@@ -88,6 +91,9 @@ async fn read_client(
         let count = client.read(&mut block).await.unwrap_or(0);
         if count == 0 {
             return End::UntilServerCloses;
+        }
+        if connection.answered.swap(false, Ordering::SeqCst) {
+            shared.flights.fetch_add(1, Ordering::SeqCst);
         }
         shared.wait_while_stalled().await;
         let bytes = &block[..count];
@@ -158,11 +164,19 @@ async fn send(shared: &Shared, queue: &Sender<Packet>, bytes: &[u8]) {
     let _ = queue.send(packet).await;
 }
 
-async fn write(mut queue: Receiver<Packet>, mut peer: impl AsyncWrite + Unpin) {
+async fn write(
+    mut queue: Receiver<Packet>,
+    mut peer: impl AsyncWrite + Unpin,
+    delivered: Option<&AtomicBool>,
+) {
     while let Some(packet) = queue.recv().await {
         sleep_until(packet.due).await;
         if packet.bytes.is_empty() {
             break;
+        }
+        // Before the bytes: the peer may answer them at once.
+        if let Some(delivered) = delivered {
+            delivered.store(true, Ordering::SeqCst);
         }
         if peer.write_all(&packet.bytes).await.is_err() {
             return;

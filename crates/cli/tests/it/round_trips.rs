@@ -1,0 +1,44 @@
+//! How often a server far away is waited for, counted by a proxy that delays every answer.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Fault, Proxy, Server};
+use std::time::Duration;
+
+/// Longer than it takes a client to send what it sends together.
+const DELAY: Duration = Duration::from_millis(10);
+
+/// The round trips of a command for so many files, each with a table of its own.
+fn flights(database: &Database, verb: &str, tables: usize) -> u64 {
+    let files = Files::new();
+    let server = Server::shared(15);
+    let proxy = Proxy::before_server(&server);
+    proxy.set(Fault::Delay(DELAY));
+    let to = database.conninfo_through(&proxy);
+    let mut command = howdah(verb).args(["--to", &to, "--header", "--jobs", "1"]);
+    for no in 0..tables {
+        let name = format!("{verb}_{tables}_{no}");
+        // Some have an index and a sequence, others have neither.
+        let key = if no % 2 == 0 { "serial PRIMARY KEY" } else { "int" };
+        database.sql(&format!("CREATE TABLE {name} (a {key}, b text)"));
+        command = command.arg(files.put(&format!("{name}.csv"), b"a,b\n1,x\n2,y\n"));
+    }
+    command.run(PATIENCE).expect_code(0);
+    proxy.flights()
+}
+
+/// On a busy machine what is sent together may come in two parts; one table after the other would take ten each.
+#[test]
+fn a_further_table_costs_a_plan_less_than_a_round_trip() {
+    let database = Server::shared(15).database();
+    let (two, many) = (flights(&database, "plan", 2), flights(&database, "plan", 20));
+    assert!(many < two + 18, "{two} round trips for 2 tables, {many} for 20");
+}
+
+/// A chunk takes three, and a fourth for the first of its table; sequences and statistics a few. It was more than twenty when one table
+/// was asked for after the other.
+#[test]
+fn a_further_table_costs_a_load_few_round_trips() {
+    let database = Server::shared(15).database();
+    let (two, many) = (flights(&database, "load", 2), flights(&database, "load", 12));
+    assert!(many <= two + 10 * 14, "{two} round trips for 2 tables, {many} for 12");
+}
