@@ -11,7 +11,7 @@ const DELAY: Duration = Duration::from_millis(10);
 fn flights(database: &Database, verb: &str, tables: usize) -> u64 {
     let files = Files::new();
     let server = Server::shared(15);
-    let proxy = Proxy::before_server(&server);
+    let proxy = Proxy::before_server(server);
     proxy.set(Fault::Delay(DELAY));
     let to = database.conninfo_through(&proxy);
     let mut command = howdah(verb).args(["--to", &to, "--header", "--jobs", "1"]);

@@ -126,8 +126,7 @@ async fn groups(
     let mut seen = BTreeSet::new();
     let written = heads.iter().map(|head| &head.table).filter(|written| seen.insert(*written));
     let written: Vec<String> = written.cloned().collect();
-    let creates = job.shaping.create.unwrap_or_else(|| context.connection.is_embedded());
-    let resolving: Vec<_> = written.iter().map(|written| resolve(session, job, creates, written)).collect();
+    let resolving: Vec<_> = written.iter().map(|written| resolve(context, session, job, written)).collect();
     let resolved = context.connection.attend_each(session, resolving).await?;
     let mut relations: BTreeMap<String, Relation> = BTreeMap::new();
     let mut groups: BTreeMap<Relation, Group> = BTreeMap::new();
@@ -144,11 +143,12 @@ async fn groups(
 
 /// What the catalog says of the table; none if it is to be made.
 async fn resolve(
+    context: &Context,
     session: &Session,
     job: &Job,
-    creates: bool,
     written: &str,
 ) -> Result<(Relation, Option<Table>)> {
+    let creates = job.shaping.create.unwrap_or_else(|| context.connection.is_embedded());
     let table = if creates && job.shaping.told.is_some() {
         catalog::find_table(session, written).await?
     } else {
