@@ -184,7 +184,7 @@ pub(crate) struct Noted {
     pub crashed: bool,
     /// Somebody has emptied these since.
     pub emptied: Vec<Relation>,
-    /// Those of the tables as they are now.
+    /// Those of the tables as they are now, where the job stores its first rows.
     pub files: Files,
 }
 
@@ -265,6 +265,7 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Note
     // Sent together: one round trip.
     let ((), receipts, dropped, tuned, files) = tokio::try_join!(durable, receipts, dropped, tuned, files)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
+    let files = if receipts.is_empty() { files } else { Files::new() };
     Ok(Noted { receipts, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied, files })
 }
 

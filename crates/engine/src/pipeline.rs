@@ -85,7 +85,7 @@ pub(crate) struct Run {
     pub(crate) frozen: Frozen,
     /// Indexes that need not wait for the last row.
     pub(crate) early: Early,
-    /// Those of the tables when the run began.
+    /// Those of the tables before the job stored its first rows there: nothing tells what they were where an earlier run has.
     pub(crate) files: Files,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,

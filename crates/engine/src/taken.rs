@@ -1,8 +1,8 @@
 //! Rows that others take out of a table while a load brings some: TRUNCATE, or a partition that is dropped or detached, between two chunks.
 //!
-//! Nothing tells of it but the table's files. Where these are other ones at the end than at the beginning, and only there, it is looked
-//! whether the table holds as many rows as the job has stored: VACUUM FULL, CLUSTER and ALTER TABLE lose none. Fewer are a certain loss;
-//! as many are none that could be told from rows that others have brought.
+//! Nothing tells of it but the table's files. Where these are other ones at the end than before the first rows, or that is not known
+//! because an earlier run stored them, and only there, it is looked whether the table holds as many rows as the job has stored: VACUUM FULL,
+//! CLUSTER and ALTER TABLE lose none. Fewer are a certain loss; as many are none that could be told from rows that others have brought.
 
 use crate::arrival::on_session;
 use crate::load::file_nos;
@@ -35,22 +35,22 @@ fn relations(plan: &Plan) -> BTreeSet<&Relation> {
     tables.map(|table| &table.table.relation).collect()
 }
 
-/// Warns of tables that hold fewer rows than the job has `stored` there, if others have given them other files.
+/// Warns of tables that hold fewer rows than the job has `stored` there, unless their files are those that they had before.
 pub(crate) async fn warn(run: &Run, files: &Files, stored: impl Iterator<Item = (&Relation, u64)>) {
     for (relation, rows) in stored {
-        let (Some(before), Some(now)) = (run.files.get(relation), files.get(relation)) else { continue };
-        if before.are_kept(now) {
+        let Some(now) = files.get(relation) else { continue };
+        if run.files.get(relation).is_some_and(|before| before.are_kept(now)) {
             continue;
         }
         // The rows have come as they were to: what cannot be asked does not make the load fail.
         let fewer = async |session: &Session| storage::fewer_rows(session, relation, rows).await;
         if let Ok(Some(held)) = on_session(run, fewer).await {
-            run.warn(told(run.plan.job.arrival.mode, relation, (held, rows)));
+            run.warn(told(run.plan.job.arrival.mode, relation, held, rows));
         }
     }
 }
 
-fn told(mode: Mode, relation: &Relation, (held, stored): (u64, u64)) -> String {
+fn told(mode: Mode, relation: &Relation, held: u64, stored: u64) -> String {
     let again = match mode {
         Mode::Truncate => "the same command with --force empties it and loads everything again",
         Mode::Merge | Mode::InsertNew => {
@@ -62,7 +62,7 @@ fn told(mode: Mode, relation: &Relation, (held, stored): (u64, u64)) -> String {
         }
     };
     format!(
-        "{relation} holds {held} rows, and this job has stored {stored} there: others have taken rows out of it while it was at work, by \
+        "{relation} holds {held} rows, and this job has stored {stored} there: others have taken rows out of it since the job began, by \
          TRUNCATE or the like; {again}"
     )
 }

@@ -1,6 +1,6 @@
 //! Tables that are emptied, replaced or exchanged while a load is at work on them.
 
-use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
+use crate::gate::{let_other_jobs_pass, move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah, while_waiting};
 use howdah_testkit::{HowdahCommand, Running, Server};
@@ -282,7 +282,7 @@ fn meanwhile(scene: &Scene, source: &Path, options: &[&str], sql: &str) -> Strin
     running.wait(PATIENCE).expect_code(0).stderr
 }
 
-const TAKEN: &str = "others have taken rows out of it while it was at work";
+const TAKEN: &str = "others have taken rows out of it since the job began";
 
 #[test]
 fn a_table_that_others_empty_under_a_load_is_told_with_what_brings_its_rows_back() {
@@ -302,6 +302,30 @@ fn a_table_that_others_empty_under_a_load_is_told_with_what_brings_its_rows_back
         }
         slow(&scene).args(&options).arg("--force").arg(&source).run(PATIENCE).expect_code(0);
         scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// The run that ends the job finds the table as it is by then.
+#[test]
+fn a_table_that_others_empty_under_a_run_that_is_killed_is_told_by_the_next() {
+    let plain = csv(116, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for sql in ["TRUNCATE t", "SELECT"] {
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        shut_gate_behind(&scene.database, 1);
+        let mut running = slow(&scene).arg(&source).spawn();
+        assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+        scene.database.sql(sql);
+        move_gate_behind(&scene.database, 2);
+        assert!(scene.wait_for_chunks(2, || running.is_running()), "{}", running.stderr_so_far());
+        running.kill();
+        open_gate(&scene.database);
+        let told = slow(&scene).arg(&source).run(PATIENCE).expect_code(0).stderr;
+        let held = scene.database.value("SELECT count(*) FROM t");
+        let warning =
+            format!("warning: public.t holds {held} rows, and this job has stored {ROWS} there: {TAKEN}");
+        assert_eq!(told.contains(&warning), sql != "SELECT", "{told}");
     }
 }
 
