@@ -1,7 +1,8 @@
 //! What was found, in words: one line for the load, several for the plan.
 
+use super::score::Score;
 use super::{Finding, Unsure};
-use howdah_model::{Dialect, Eol, Escape, counted, show_count};
+use howdah_model::{Dialect, Eol, Escape, counted, plural, show_count};
 
 impl Finding {
     /// The one line that is printed, for example
@@ -31,6 +32,28 @@ impl Finding {
         let percent = (self.probability * 100.0).floor().clamp(1.0, 99.0);
         format!("{} ({percent} %)", parts.join(", "))
     }
+}
+
+/// What the records of the sample have in common.
+pub(super) fn records(score: &Score) -> String {
+    let (regular, records) = (score.regular as u64, score.records as u64);
+    format!(
+        "{} of {} in the sample {} {}; {} of the columns {} numbers, days or the like",
+        show_count(regular),
+        counted(&show_count(records), "record"),
+        plural(regular, "has", "have"),
+        counted(score.width, "field"),
+        score.typed_columns,
+        plural(score.typed_columns, "holds", "hold")
+    )
+}
+
+/// Nothing tells fields apart where no record is whole.
+pub(super) fn no_record(head_bytes: usize) -> Unsure {
+    let bytes = show_count(head_bytes as u64);
+    let what =
+        format!("the first record does not end within {bytes} bytes, so that its fields are not found");
+    Unsure { what, option: "--delimiter" }
 }
 
 /// A dialect in words, without the encoding.

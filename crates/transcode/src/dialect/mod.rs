@@ -151,8 +151,8 @@ pub struct Finding {
     pub lacks_names: bool,
     /// So it may be because the delimiter cuts numbers at their decimal comma.
     pub cuts_decimals: bool,
-    /// A field in quotes does not end in the head of the sample, and tells little so: a longer head, up to
-    /// [`LONG_HEAD_BYTES`], may tell more.
+    /// A field in quotes, or the first record, does not end in the head of the sample, and tells little so: a longer head, up
+    /// to [`LONG_HEAD_BYTES`], may tell more.
     pub has_open_field: bool,
     /// Where the last record that is whole ends in the plain bytes of the head, if a long field follows that does not end there.
     pub head_end_byte: Option<u64>,
@@ -340,16 +340,11 @@ impl Finding {
         self.probability = probability;
         if let Some(best) = ranked.first() {
             self.dialect = best.dialect.clone();
-            let (regular, records) = (best.score.regular as u64, best.score.records as u64);
-            self.evidence.push(format!(
-                "{} of {} in the sample {} {}; {} of the columns {} numbers, days or the like",
-                show_count(regular),
-                counted(&show_count(records), "record"),
-                plural(regular, "has", "have"),
-                counted(best.score.width, "field"),
-                best.score.typed_columns,
-                plural(best.score.typed_columns, "holds", "hold")
-            ));
+            self.evidence.push(describe::records(&best.score));
+            if best.score.records == 0 && !windows.head.at_end {
+                self.has_open_field = true;
+                self.unsure.push(describe::no_record(windows.head.text.len()));
+            }
         }
         let settled = settle::settle(&mut self.dialect, windows, &given);
         self.unsure.extend(settled.unsure);

@@ -128,6 +128,27 @@ fn what_stands_in_long_texts_cuts_no_records() {
 }
 
 #[test]
+fn a_first_record_that_does_not_end_in_the_head_is_told() {
+    let names: Vec<String> = (0..WINDOW_BYTES).map(|no| format!("n{no}")).collect();
+    let header = format!("{}\n", names.join(","));
+    let record = |no: usize| format!("{no},\"{}\",2024-01-01\n", "a,b ".repeat(WINDOW_BYTES / 2 + no));
+    let record: String = (0..5).map(record).collect();
+    for (bytes, width) in [(header, WINDOW_BYTES), (record, 3)] {
+        let found = sampled(bytes.as_bytes());
+        assert!(found.has_open_field);
+        let told: Vec<&str> = found.unsure.iter().map(|unsure| unsure.what.as_str()).collect();
+        assert!(
+            told.contains(
+                &"the first record does not end within 65,536 bytes, so that its fields are not found"
+            ),
+            "{told:?}"
+        );
+        let found = whole(bytes.as_bytes());
+        assert_eq!((found.width, found.has_open_field), (width, false), "{}", found.describe());
+    }
+}
+
+#[test]
 fn a_text_that_does_not_end_in_the_head_is_told() {
     let bytes = texts(12, |_| "abc \n".repeat(WINDOW_BYTES));
     let found = sampled(bytes.as_bytes());
