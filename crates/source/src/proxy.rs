@@ -8,6 +8,7 @@ use std::ffi::OsString;
 /// Each in both spellings, of which the library takes the first that is set.
 const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
 const OF_SCHEMES: [[&str; 2]; 2] = [["HTTP_PROXY", "http_proxy"], ["HTTPS_PROXY", "https_proxy"]];
+const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// Under CGI, `HTTP_PROXY` is what a client has sent; the library looks at none then.
 const OF_CGI: &str = "REQUEST_METHOD";
@@ -26,10 +27,13 @@ pub(crate) fn refuse_unusable(variable: impl Fn(&str) -> Option<OsString>) -> Re
     let of_schemes = OF_SCHEMES.map(set);
     // What goes by one of its own does not ask for it.
     let of_all = set(ALL).filter(|_| of_schemes.iter().any(Option::is_none));
-    match of_schemes.into_iter().chain([of_all]).flatten().find(|(_, value)| !names_proxy(value)) {
+    // What those list goes by no proxy, and is perhaps all that is read.
+    let may_spare = set(EXCEPTIONS).is_some();
+    let is_unusable = |value: &OsString| !(names_proxy(value) || may_spare && names_socks(value));
+    match of_schemes.into_iter().chain([of_all]).flatten().find(|(_, value)| is_unusable(value)) {
         None => Ok(()),
         Some((name, _)) => Err(Error::new(ErrorKind::Usage, format!("{name} names no proxy that can be used"))
-            .with_hint("expected http://host:port, with user:password@ percent-encoded before the host; unset it to go without a proxy")),
+            .with_hint("expected http://host:port (SOCKS is not spoken), with user:password@ percent-encoded before the host; unset it to go without a proxy")),
     }
 }
 
@@ -37,6 +41,10 @@ fn names_proxy(value: &OsString) -> bool {
     value
         .to_str()
         .is_some_and(|value| !has_delimiter_in_password(value) && has_host(value).unwrap_or_default())
+}
+
+fn names_socks(value: &OsString) -> bool {
+    value.to_str().is_some_and(|value| value.starts_with("socks"))
 }
 
 /// What stands before it would be the host.
@@ -73,6 +81,8 @@ mod tests {
             (&[("HTTPS_PROXY", BAD)], Some("HTTPS_PROXY")),
             (&[("HTTPS_PROXY", "socks5h://proxy:1080")], Some("HTTPS_PROXY")),
             (&[("ALL_PROXY", "socks4://proxy:1080")], Some("ALL_PROXY")),
+            (&[("ALL_PROXY", "socks4://proxy:1080"), ("no_proxy", "localhost")], None),
+            (&[("ALL_PROXY", BAD), ("no_proxy", "localhost")], Some("ALL_PROXY")),
             (&[("HTTPS_PROXY", "http://u:12/p@proxy:3128")], Some("HTTPS_PROXY")),
             (&[("http_proxy", "http://proxy:3128 ")], Some("http_proxy")),
             (&[("http_proxy", "http://proxy:port")], Some("http_proxy")),
