@@ -164,7 +164,9 @@ async fn resolve(
         };
         match table {
             Ok(table) => Some(table),
-            Err(error) => return Err(waiting::told(context, session, job, written, hinted(error)).await),
+            Err(error) => {
+                return Err(waiting::with_waiting_rows(context, session, job, written, hinted(error)).await);
+            }
         }
     };
     let relation = match &table {

@@ -9,7 +9,7 @@ use howdah_target::session::{Session, catalog};
 use std::collections::BTreeSet;
 
 /// The error of a table that cannot be loaded, with a hint at the rows that wait for one of this name. Best effort: the error is known.
-pub(super) async fn told(
+pub(super) async fn with_waiting_rows(
     context: &Context,
     session: &Session,
     job: &Job,
