@@ -244,12 +244,12 @@ async fn unix_stream(info: &Conninfo, host: &Host) -> Result<Option<UnixStream>,
     let Address::Unix(directory) = &host.address else { return Ok(None) };
     let path = directory.join(format!(".s.PGSQL.{}", host.port));
     let stream = UnixStream::connect(path).await.map_err(|error| unreachable(host, &error.to_string()))?;
-    if host.is_guessed {
-        peer::check(&stream, host).await.map_err(|error| Failure { error, try_next: false })?;
-    }
-    if let Some(user) = &info.required_peer {
-        peer::require(&stream, host, user).await.map_err(|error| Failure { error, try_next: false })?;
-    }
+    let checked = match &info.required_peer {
+        Some(user) => peer::require(&stream, host, user).await,
+        None if host.is_guessed => peer::check(&stream, host).await,
+        None => Ok(()),
+    };
+    checked.map_err(|error| Failure { error, try_next: false })?;
     // The system grants what it allows.
     let _ = set_socket_send_buffer_size(&stream, UNIX_SEND_BYTES);
     Ok(Some(stream))

@@ -1,4 +1,4 @@
-//! Who listens at a unix socket: whom `requirepeer` names, or, where nobody has named the socket, one to be believed. In `/tmp` any user of the machine may, and would be given the password: so only
+//! Who listens at a unix socket: whom `requirepeer` names, or, where nobody has named the socket, one to be believed. In `/tmp` any user of the machine may listen, and would be given the password: so only
 //! who could take it anyway is believed. It is the process at the other end that is asked, once it is connected, not the file.
 
 use super::hosts::Host;
@@ -46,14 +46,15 @@ pub(super) async fn require(stream: &UnixStream, host: &Host, user: &str) -> Res
     let name = Some(user.to_owned()).filter(|name| !name.starts_with('-'));
     let wanted =
         tokio::task::spawn_blocking(move || name.and_then(|name| user_id(&name))).await.ok().flatten();
-    match wanted == Some(peer.uid()) {
-        true => Ok(()),
-        false => Err(refused(format!(
+    let why = match wanted {
+        Some(wanted) if wanted == peer.uid() => return Ok(()),
+        Some(_) => format!(
             "the server there is run by the user with id {}, expected {user}, as requirepeer says",
             peer.uid()
-        ))
-        .with_hint("check requirepeer (or PGREQUIREPEER), and who has made the socket")),
-    }
+        ),
+        None => format!("requirepeer names {user}, and no user of that name is known here"),
+    };
+    Err(refused(why).with_hint("check requirepeer (or PGREQUIREPEER), and who has made the socket"))
 }
 
 fn is_believed(peer: u32, ours: u32, server: Option<u32>) -> bool {

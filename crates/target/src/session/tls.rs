@@ -17,7 +17,7 @@ use std::fs;
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use x509_cert::crl::CertificateList;
 use x509_cert::der::Decode;
@@ -131,18 +131,34 @@ fn revocation_lists(
     if !is_named && is_checked && !is_system {
         files.extend(file_or_default(None, settings, "root.crl").filter(|file| file.exists()));
     }
-    let lists: Result<Vec<_>> =
-        files.iter().map(|file| read_pem(file, "certificate revocation lists")).collect();
-    let mut lists = lists?.concat();
-    // The library asks the first of an issuer's, OpenSSL the newest.
-    lists.sort_by_key(|list| Reverse(this_update(list)));
+    let mut lists = Vec::new();
+    for file in &files {
+        lists.extend(lists_of(file)?);
+    }
+    // The library asks the first of an issuer's, OpenSSL the newest of those that are in force.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    lists.sort_by_key(|list| Reverse(age(list, now)));
     Ok(lists)
 }
 
-/// `None` for what is no list, of which the library says so.
-fn this_update(list: &CertificateRevocationListDer<'_>) -> Option<Duration> {
-    let parsed = CertificateList::from_der(list).ok()?;
-    Some(parsed.tbs_cert_list.this_update.to_unix_duration())
+fn lists_of(file: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    let lists: Vec<CertificateRevocationListDer<'_>> = read_pem(file, "certificate revocation lists")?;
+    for list in &lists {
+        if let Err(why) = webpki::BorrowedCertRevocationList::from_der(list) {
+            let file = file.display();
+            return Err(usage(format!(
+                "the certificate revocation list in \"{file}\" cannot be used: {why}"
+            )));
+        }
+    }
+    Ok(lists)
+}
+
+/// Whether it is in force, and since when. `None` for what does not parse here.
+fn age(list: &CertificateRevocationListDer<'_>, now: Duration) -> Option<(bool, Duration)> {
+    let list = CertificateList::from_der(list).ok()?.tbs_cert_list;
+    let is_in_force = list.next_update.is_none_or(|next| next.to_unix_duration() > now);
+    Some((is_in_force, list.this_update.to_unix_duration()))
 }
 
 /// The files of a folder that OpenSSL would look into: named by a hash of the issuer's name, which is not asked for here.

@@ -4,7 +4,7 @@
 //! taken as libpq takes them: a self-signed certificate that is itself the root, a name given in
 //! the CN because there is no subjectAltName, and (unchecked only) X.509 version 1.
 
-use super::signers::{Limit, is_weakly_signed, may_sign};
+use super::signers::{Limit, is_for_servers, is_too_long, is_weakly_signed, may_sign};
 use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier};
@@ -48,7 +48,7 @@ struct Trusted {
     intermediates: Vec<CertificateDer<'static>>,
     /// The roots, and which of the others are valid below them by their dates and issuers alone.
     named: RootCertStore,
-    /// What any of these allows below itself.
+    /// What each of these allows below itself.
     limits: Vec<Limit>,
     /// Why the roots do not sign what they may seem to.
     lack: Option<&'static str>,
@@ -77,7 +77,7 @@ impl Trusted {
                 "no valid root certificate has signed the server's; one that is given has expired or is not valid yet",
             ),
             (_, true, _) => Some(
-                "no root certificate that may has signed the server's; one that is given may sign none of servers, by its \
+                "no root certificate has signed the server's; one that is given may not sign those of servers, by its \
                  basicConstraints, keyUsage or extendedKeyUsage",
             ),
             (.., true) => Some("none of the root certificates is self-signed, as a root is"),
@@ -99,7 +99,8 @@ impl Trusted {
         let with_lists = (has_lists && !anchors.is_empty())
             .then(|| builder().with_crls(lists).enforce_revocation_expiration().build())
             .transpose()?;
-        let own = if has_lists { Vec::new() } else { own };
+        let is_own = |root: &CertificateDer<'_>| !has_lists && is_for_servers(root);
+        let own = own.into_iter().filter(is_own).collect();
         Ok(Trusted { anchors, with_lists, own, intermediates, named, limits, lack })
     }
 
@@ -112,11 +113,10 @@ impl Trusted {
         now: UnixTime,
         algorithms: &[&dyn SignatureVerificationAlgorithm],
     ) -> Result<(), Error> {
-        if self.limits.is_empty() {
+        if !self.limits.iter().any(Limit::is_some) {
             return Ok(());
         }
-        let check = |path: &VerifiedPath<'_>| match self.limits.iter().any(|limit| limit.is_exceeded_by(path))
-        {
+        let check = |path: &VerifiedPath<'_>| match is_too_long(path, &self.limits) {
             true => Err(webpki::Error::PathLenConstraintViolated),
             false => Ok(()),
         };

@@ -414,11 +414,13 @@ async fn a_root_signs_no_more_than_it_says_that_it_may() {
     let roots = [
         (root(BasicConstraints::Constrained(1), &[ExtendedKeyUsagePurpose::ServerAuth]).0, None),
         (root(BasicConstraints::Constrained(0), &[]).0, Some("more intermediate certificates")),
+        // Two certificates of one authority.
+        (root(BasicConstraints::Constrained(0), &[]).0 + &free, None),
         (
             root(BasicConstraints::Unconstrained, &[ExtendedKeyUsagePurpose::ClientAuth]).0,
-            Some("may sign none"),
+            Some("may not sign those of servers"),
         ),
-        (plain, Some("may sign none")),
+        (plain, Some("may not sign those of servers")),
     ];
     for (number, (root, why)) in roots.iter().enumerate() {
         let file = stage.file(&format!("root-{number}.crt"), root, 0o644);
