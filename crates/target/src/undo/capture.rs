@@ -11,7 +11,7 @@ use crate::ledger::NewUndo;
 use crate::session::{Session, elsewhere};
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
-use futures_util::{StreamExt, TryStreamExt, future, stream};
+use futures_util::{StreamExt, future, stream};
 use howdah_model::{Error, Relation, Result, sqlstate};
 use std::fmt;
 use tokio_postgres::Row;
@@ -185,9 +185,13 @@ async fn look_together(session: &Session, relations: &[&Relation]) -> Result<Vec
             capture_under(session, relation, &path, &tables).await
         })
         .collect();
-    let captured = stream::iter(capturing).buffered(AT_ONCE).try_collect().await;
+    let captured: Vec<Result<_>> = stream::iter(capturing).buffered(AT_ONCE).collect().await;
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
-    captured
+    // The one that is not free ends the transaction for all of them, those before it too.
+    let is_busy = |error: &Error| error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE);
+    let busy =
+        captured.iter().filter_map(|looked| looked.as_ref().err()).find(|error| is_busy(error)).cloned();
+    busy.map_or_else(|| captured.into_iter().collect(), Err)
 }
 
 impl Captured {
