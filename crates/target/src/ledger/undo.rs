@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -248,6 +248,23 @@ impl Ledger {
             [(&entry.number, Type::INT8), (&change.table_oid, Type::OID), (&change.name, Type::TEXT)];
         let rows = self.ask(session, &sql, &parameters, "reading the ledger's journal").await?;
         Ok(rows.iter().any(|row| row.get::<_, i64>(0) == entry.number))
+    }
+
+    /// What other jobs have dropped of these tables and not put back altogether: table and name.
+    pub(crate) async fn coming_back(
+        &self,
+        session: &Session,
+        job_id: &str,
+        oids: &[u32],
+    ) -> Result<BTreeSet<(u32, String)>> {
+        let sql = format!(
+            "SELECT {0}, name FROM {1}.undo WHERE undone_at IS NULL AND job_id <> $1 AND {0} = ANY ($2)",
+            table_oid_sql("undo"),
+            self.quoted
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&job_id, Type::TEXT), (&oids, Type::OID_ARRAY)];
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's journal").await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 
     /// The partitioned table of this entry has partitions that it had not when its index was dropped.

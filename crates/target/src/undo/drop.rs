@@ -7,7 +7,7 @@ use super::entries::{Place, with_workers};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Ledger, Loading};
+use crate::ledger::{Ledger, Loading, NewUndo};
 use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
@@ -96,6 +96,7 @@ pub async fn drop_chosen(
             let Some(locked) = capture(session, relation).await? else { return Ok(Dropped::default()) };
             captured = locked;
         }
+        keep_what_comes_back(session, ledger, job_id, &mut captured).await?;
         let mut chosen = choose(&captured, None);
         let mut kept_for = None;
         if let Some(other) = loading(session, ledger, job_id, &captured, &chosen).await? {
@@ -156,6 +157,28 @@ pub async fn wait_for_drops(session: &Session, relation: &Relation) -> Result<()
     }
 }
 
+/// Lets be what another job is putting back, step by step: an index that is built and not yet a constraint, nor a part of its parent's, a
+/// foreign key that is not validated yet. It would find nothing there to go on with.
+async fn keep_what_comes_back(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    captured: &mut Captured,
+) -> Result<()> {
+    let coming = ledger.coming_back(session, job_id, &captured.oids).await?;
+    let comes_back = |entries: &[NewUndo]| {
+        let is_known = |entry: &NewUndo| coming.contains(&(entry.table_oid, entry.name.clone()));
+        entries.iter().any(is_known).then(|| "another load is putting it back".to_owned())
+    };
+    for index in &mut captured.indexes {
+        index.keep = index.keep.take().or_else(|| comes_back(&index.entries));
+    }
+    for key in &mut captured.foreign_keys {
+        key.keep = key.keep.take().or_else(|| comes_back(&key.entries));
+    }
+    Ok(())
+}
+
 /// Another job at work that brings rows into the table, or into one whose foreign key is to go with it; before all one that goes by
 /// what they refuse.
 async fn loading(
@@ -197,10 +220,7 @@ fn statements(captured: &Captured, chosen: &Chosen) -> (Vec<String>, Vec<String>
     (statements, names)
 }
 
-fn changes<'a>(
-    captured: &'a Captured,
-    chosen: &'a Chosen,
-) -> impl Iterator<Item = &'a crate::ledger::NewUndo> {
+fn changes<'a>(captured: &'a Captured, chosen: &'a Chosen) -> impl Iterator<Item = &'a NewUndo> {
     let indexes = chosen.indexes.iter().filter_map(|no| captured.indexes.get(*no));
     let keys = chosen.foreign_keys.iter().filter_map(|no| captured.foreign_keys.get(*no));
     indexes.flat_map(|index| &index.entries).chain(keys.flat_map(|key| &key.entries))

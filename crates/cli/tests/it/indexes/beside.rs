@@ -1,9 +1,9 @@
 //! What another load is at work with, or goes by, is not dropped under it.
 
-use super::{PLAIN_SCHEMA, load, open_entries, schema};
+use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::gate::{let_other_jobs_pass, remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, csv, howdah};
-use howdah_testkit::{Database, HowdahCommand, Running, Server};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Running, Server};
 use std::fmt::Write as _;
 
 const ROWS: u64 = 3000;
@@ -136,5 +136,36 @@ fn a_load_that_goes_by_a_key_which_was_dropped_before_it_began_is_refused() {
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         skip.run(PATIENCE).expect_code(3);
         assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS + 1).to_string(), "PostgreSQL {major}");
+    }
+}
+
+/// Built and not yet attached: dropped now, it would not be there to be attached.
+#[test]
+fn what_another_load_has_not_put_back_altogether_is_let_be() {
+    let files = Files::new();
+    let (first, second) =
+        (files.put("a.csv", &csv(77, 1, ROWS)), files.put("b.csv", &csv(78, ROWS + 1, ROWS)));
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id bigint, part integer, amount numeric, note text) PARTITION BY HASH (id); \
+             CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+             CREATE TABLE t_1 PARTITION OF t FOR VALUES WITH (MODULUS 2, REMAINDER 1); CREATE INDEX t_note ON t (note)",
+        );
+        let before = schema(&database);
+        database.sql(
+            "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'; \
+             CREATE EVENT TRIGGER refuse ON ddl_command_start WHEN TAG IN ('ALTER INDEX') EXECUTE FUNCTION refuse()",
+        );
+        let rebuild = |source| load(&database, source).args(["--indexes", "rebuild"]);
+        let stopped = rebuild(&first).run(PATIENCE).expect_code(1).stderr;
+        assert!(stopped.contains("the attachment of the index t_0_note_idx"), "{stopped}");
+        let told = rebuild(&second).run(PATIENCE).stderr;
+        assert!(told.contains("read 3,000 = stored 3,000"), "{told}");
+        assert!(!told.contains("dropped from public.t"), "PostgreSQL {major}\n{told}");
+        database.sql("DROP EVENT TRIGGER refuse; DROP FUNCTION refuse()");
+        restore(&database).run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_eq!(open_entries(&database), 0, "PostgreSQL {major}");
     }
 }

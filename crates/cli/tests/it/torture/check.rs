@@ -91,6 +91,7 @@ impl Before {
         let invalid = stage.invalid();
         if invalid != self.invalid {
             left.push(format!("invalid are {invalid:?}, and were {:?}", self.invalid));
+            left.extend(how_indexes_came_back(stage));
         }
         for journal in ["undo", "tuned"] {
             let open = stage.ledger_count(&format!("{journal} WHERE undone_at IS NULL"));
@@ -120,6 +121,19 @@ impl Before {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+/// The indexes of partitioned tables and what they are parts of, and what the journal says of them.
+fn how_indexes_came_back(stage: &Stage) -> Vec<String> {
+    let ledger = &stage.ledger;
+    let sql = format!(
+        "SELECT format('%s, valid: %s, part of %s', i.indexrelid::regclass, i.indisvalid, h.inhparent::regclass) \
+         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid LEFT JOIN pg_inherits h ON h.inhrelid = i.indexrelid \
+         WHERE c.relkind = 'I' OR h.inhparent IS NOT NULL UNION ALL \
+         SELECT format('journal %s of %s: %s %s of %s, %s, undone at %s', number, job_id, kind, name, table_name, definition, undone_at) \
+         FROM {ledger}.undo ORDER BY 1"
+    );
+    stage.database.rows(&sql).into_iter().filter_map(|mut row| row[0].take()).collect()
 }
 
 /// Relations of the ledger's schema, staging tables included if there are any.
