@@ -62,8 +62,8 @@ fn told(mode: Mode, relation: &Relation, held: u64, stored: u64) -> String {
         }
     };
     format!(
-        "{relation} holds {held} rows, and this job has stored {stored} there: others have taken rows out of it since the job began, by \
-         TRUNCATE or the like; {again}"
+        "{relation} holds {held} rows, and this job has stored {stored} there: others have taken rows out of it since the job began. If \
+         that was not meant: {again}"
     )
 }
 

@@ -83,6 +83,8 @@ pub const PROGRAM_LIMIT_EXCEEDED: &str = "54000";
 pub const OBJECT_NOT_IN_PREREQUISITE_STATE: &str = "55000";
 /// `lock_not_available`
 pub const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// `query_canceled`
+pub const QUERY_CANCELED: &str = "57014";
 /// `admin_shutdown`
 pub const ADMIN_SHUTDOWN: &str = "57P01";
 /// `crash_shutdown`

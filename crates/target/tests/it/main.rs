@@ -12,5 +12,6 @@ mod proxy;
 mod sequences;
 mod server;
 mod session;
+mod storage;
 mod tls;
 mod tls_attacks;
