@@ -17,6 +17,15 @@ pub(super) const CREATE_SQL: &str = "\
     FROM t JOIN pg_catalog.pg_am m ON m.oid = t.relam \
     LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = t.reltablespace";
 
+/// Takes from the new table what new tables get by default privileges: before it has the rights and policies of the old one, nobody is to
+/// see its rows.
+pub(super) const CLOSE_SQL: &str = "\
+    SELECT pg_catalog.format('REVOKE ALL ON TABLE %s FROM %s', t.new, \
+                             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END) \
+    FROM t JOIN pg_catalog.pg_class w ON w.oid = pg_catalog.to_regclass(t.new)::pg_catalog.oid, \
+        LATERAL (SELECT DISTINCT grantee FROM pg_catalog.aclexplode(w.relacl)) a \
+    WHERE a.grantee <> w.relowner";
+
 /// Names of indexes of the new table until they take those of the old one: by definition, so that a further run knows them.
 macro_rules! index_name {
     () => {

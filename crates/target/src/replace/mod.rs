@@ -24,7 +24,7 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::{SPELLING_SQL, to_be_read};
-use carry_sql::{BUILD_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
+use carry_sql::{BUILD_SQL, CLOSE_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
 use likeness_sql::{DEFAULTS_SQL, DIFFERENCES_SQL, FOLLOW_SQL};
 use locks::Until;
@@ -121,7 +121,7 @@ pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> R
     let fail = |error| refused(&error, replacement.old);
     session.client().batch_execute(&format!("{SPELLING_SQL}; {TABLESPACE_SQL}")).await.map_err(fail)?;
     let own_path = session.same_path_sql().await?;
-    for sql in [CREATE_SQL, FOLLOW_SQL, DEFAULTS_SQL] {
+    for sql in [CREATE_SQL, CLOSE_SQL, FOLLOW_SQL, DEFAULTS_SQL] {
         do_all(session, replacement, sql, &own_path).await?;
     }
     Ok(())

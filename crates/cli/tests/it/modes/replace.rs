@@ -1,6 +1,7 @@
 //! A new table takes the place of the old one, and everything is as it was but the rows; or it is said why not.
 
 use super::{assert_nothing_left, changes, load, longest_wait_of_writers};
+use crate::gate::{remove_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::indexes::{COMPARED_BY_LIBC, PLAIN_SCHEMA, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
@@ -414,6 +415,33 @@ fn indexes_of_a_new_table_are_built_side_by_side_in_the_memory_that_suits_them()
 }
 
 /// Rights that new tables are given by default are taken away again, but not those that an owner has without a word.
+/// Rows are in it for hours, and stay there if the load is killed.
+#[test]
+fn nobody_sees_the_new_table_before_it_has_the_rights_of_the_old_one() {
+    let files = Files::new();
+    let source = files.put("kept.csv", b"id\n1\n");
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE kept (id int); ALTER TABLE kept ENABLE ROW LEVEL SECURITY; GRANT SELECT ON kept TO PUBLIC; \
+             ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT ON TABLES TO PUBLIC",
+        );
+        let rights = "SELECT relacl FROM pg_class WHERE relname = 'kept'";
+        let before = database.value(rights);
+        shut_gate_behind(&database, 0);
+        let load =
+            howdah("load").args(["--to", &database.conninfo(), "--table", "kept", "--mode", "replace"]);
+        let mut running = load.args(["--format", "csv", "--header"]).arg(&source).spawn();
+        let made = "SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah_new%'";
+        assert!(database.wait_for(made, 1, || running.is_running()), "{}", running.stderr_so_far());
+        let seen = format!("{made} AND has_table_privilege('public', oid, 'SELECT, INSERT')");
+        assert_eq!(database.value(&seen), "0", "PostgreSQL {major}");
+        remove_gate(&database);
+        running.wait(PATIENCE).expect_code(0);
+        assert_eq!(database.value(rights), before, "PostgreSQL {major}");
+    }
+}
+
 #[test]
 fn the_owner_of_a_table_without_grants_keeps_all_rights() {
     let files = Files::new();
