@@ -4,13 +4,14 @@
 //! and what must not be dropped, the indexes of partitions together with those that they are parts of (`partitions.rs`), nor what this
 //! role or server could not build again (`needs.rs`);
 //! [`drop`] drops what the caller chooses and writes the journal in the same
-//! transaction; [`put_back`] does what one entry of the journal says. [`triggers`] does the same for triggers. The server's own `pg_get_indexdef` and
+//! transaction; [`put_back`] does what one entry of the journal says, and `meaning.rs` whether that is what it was. [`triggers`] does the same for triggers. The server's own `pg_get_indexdef` and
 //! `pg_get_constraintdef` are the source of all definitions.
 
 pub mod capture;
 mod catalog_sql;
 pub mod drop;
 mod entries;
+mod meaning;
 pub(crate) mod needs;
 mod partitions;
 pub mod put_back;

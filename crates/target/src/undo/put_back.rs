@@ -4,7 +4,7 @@
 //! recognised by its definition.
 
 use super::entries::WORKERS;
-use super::{RUN_BY_ANOTHER, SPELLING_SQL, needs};
+use super::{RUN_BY_ANOTHER, SPELLING_SQL, meaning, needs};
 use crate::build::{Build, lift_sql, with_lift};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -183,6 +183,7 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
         }
         _ => {
             statements.extend(put_back);
+            statements.extend(meaning::expect_sql(change));
             statements.push(expect);
         }
     }
@@ -444,6 +445,12 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
     let names = [change.relation.name.as_str(), change.relation.schema.as_str(), change.name.as_str()];
     let told = safe_message(db, names.into_iter());
     let (message, hint) = match sqlstate {
+        _ if meaning::is_else(db.message()) => (
+            format!(
+                "{title} cannot be put back: a function or operator that somebody has made meanwhile would take the place of the server's own in it"
+            ),
+            "drop it, or take its schema out of the search_path of role and database, then howdah restore",
+        ),
         sqlstate::LOCK_NOT_AVAILABLE => {
             let message = format!("{title} cannot be put back yet: other sessions hold the table");
             return server_error(db, &message);

@@ -139,6 +139,39 @@ fn an_index_comes_back_with_the_functions_and_operators_that_it_had() {
     });
 }
 
+/// What has come while the rows came, nobody could look for before.
+#[test]
+fn an_index_does_not_come_back_with_an_operator_that_was_not_there() {
+    side_by_side(MAJORS, |major| {
+        let files = Files::new();
+        let source = files.put("a.csv", &csv(19, 1, 100));
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id bigint, part integer, amount numeric, note text, tags text[]); \
+             CREATE FUNCTION half(numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS 'SELECT $1 / 2'; \
+             CREATE INDEX tagged ON t (id) WHERE tags @> '{x}'; CREATE INDEX halved ON t (half(amount)); \
+             ALTER TABLE t ADD CONSTRAINT apart EXCLUDE (id WITH =) WHERE (tags @> '{y}')",
+        );
+        let before = schema(&database);
+        shut_gate_behind(&database, 0);
+        let mut running = load(&database, &source).args(["--indexes", "rebuild"]).spawn();
+        assert!(wait_for(&database, &mut running, "SELECT count(*) FROM howdah.undo", 1));
+        database.sql(
+            "CREATE FUNCTION has(text[], text[]) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT true'; \
+             CREATE OPERATOR @> (LEFTARG = text[], RIGHTARG = text[], FUNCTION = has)",
+        );
+        remove_gate(&database);
+        let told = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("somebody has made meanwhile"), "{major}: {told}");
+        let back = "SELECT string_agg(relname, ' ') FROM pg_class JOIN pg_index ON indexrelid = oid WHERE indrelid = 't'::regclass";
+        assert_eq!(database.value(back), "halved", "{major}: {told}");
+        database.sql("DROP OPERATOR @> (text[], text[]); DROP FUNCTION has(text[], text[])");
+        restore(&database).run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "{major}");
+        assert_eq!(open_entries(&database), 0, "{major}");
+    });
+}
+
 /// The journal names it in full: by the `search_path` alone, another one would be found where it is gone or hidden from the role.
 #[test]
 fn an_index_comes_back_with_no_function_of_another_schema() {
