@@ -16,6 +16,7 @@ use howdah_transcode::decompress;
 use howdah_transcode::dialect::{self, Finding, Given, LONG_HEAD_BYTES, Sample, Span, WINDOW_BYTES};
 use howdah_transcode::encode::{self, Malformed};
 use std::io;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Plain bytes of a file that can only be read from its beginning.
 const STREAM_HEAD_BYTES: usize = 4 * WINDOW_BYTES;
@@ -65,6 +66,17 @@ impl Windows {
     }
 }
 
+/// Long heads are in memory two at a time: each takes up to four times [`LONG_HEAD_BYTES`] while it is looked at.
+static LONG_HEADS: Semaphore = Semaphore::const_new(2);
+
+/// Waits, once for each file, until its head may be long.
+pub(super) async fn may_be_long(leave: &mut Option<SemaphorePermit<'static>>) {
+    if leave.is_none() {
+        // It is never closed.
+        *leave = LONG_HEADS.acquire().await.ok();
+    }
+}
+
 /// What the first table of a file told; nothing of it needs the server.
 pub(super) struct Looked {
     pub(super) reader: HeadReader,
@@ -95,11 +107,15 @@ pub(super) async fn look_at(mut reader: HeadReader, given: &Given) -> Result<Loo
     let found = if codec == Codec::None && (all || object.ranged()) {
         Part { object: &object, start_byte: 0 }.find(stored, all, given.clone()).await?
     } else {
-        let mut wanted = STREAM_HEAD_BYTES;
+        let (mut wanted, mut long) = (STREAM_HEAD_BYTES, None);
         loop {
             let (head, whole) = reader.plain(codec, wanted).await?;
             let found = found_in(Windows::of_head(head, whole), given.clone()).await?;
             let Some(bytes) = found.longer_head(wanted) else { break found };
+            // Whoever writes to several pipes in turn does not go on with one before another is read.
+            if object.rereadable() {
+                may_be_long(&mut long).await;
+            }
             wanted = bytes;
         }
     };

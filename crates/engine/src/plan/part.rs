@@ -3,7 +3,7 @@
 //! The sample holds little of a long file. When its middle or its tail does not look like the first table, the border
 //! is looked for by halving: some twenty small reads in a file of any length.
 
-use super::finding::{Found, Windows, found_in};
+use super::finding::{Found, Windows, found_in, may_be_long};
 use howdah_model::Result;
 use howdah_source::Object;
 use howdah_transcode::dialect::{Finding, Given, TABLE_END_BYTES, TableEnd, WINDOW_BYTES, copy_escape};
@@ -36,13 +36,20 @@ impl Part<'_> {
         } else {
             self.read(0, WINDOW.min(size_bytes)).await?
         };
+        let mut long = None;
         let (mut found, whole, later) = loop {
             let windows = self.windows(head.clone(), all, size_bytes).await?;
             let whole = windows.whole;
             let later = [windows.middle.clone(), windows.tail.clone()];
             let found = found_in(windows, given.clone()).await?;
             let Some(bytes) = found.longer_head(head.len()) else { break (found, whole, later) };
-            head = self.read(0, size_bytes.min(bytes as u64)).await?;
+            may_be_long(&mut long).await;
+            let longer = self.read(0, size_bytes.min(bytes as u64)).await?;
+            // A store that gives no more than that is not asked again and again.
+            if longer.len() <= head.len() {
+                break (found, whole, later);
+            }
+            head = longer;
         };
         if !whole && may_be_copy_text(&found.finding) && size_bytes <= ESCAPES_BYTES_MAX {
             let all = self.read(0, size_bytes).await?;

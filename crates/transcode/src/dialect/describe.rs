@@ -48,12 +48,12 @@ pub(super) fn records(score: &Score) -> String {
     )
 }
 
-/// Nothing tells fields apart where no record is whole.
-pub(super) fn no_record(head_bytes: usize) -> Unsure {
+/// Nothing tells fields apart where no record is whole. Whoever has told the delimiter may know where records end.
+pub(super) fn no_record(head_bytes: usize, knows_delimiter: bool) -> Unsure {
     let bytes = show_count(head_bytes as u64);
     let what =
         format!("the first record does not end within {bytes} bytes, so that its fields are not found");
-    Unsure { what, option: "--delimiter" }
+    Unsure { what, option: if knows_delimiter { "--eol" } else { "--delimiter" } }
 }
 
 /// A dialect in words, without the encoding.

@@ -133,7 +133,12 @@ fn a_first_record_that_does_not_end_in_the_head_is_told() {
     let header = format!("{}\n", names.join(","));
     let record = |no: usize| format!("{no},\"{}\",2024-01-01\n", "a,b ".repeat(WINDOW_BYTES / 2 + no));
     let record: String = (0..5).map(record).collect();
-    for (bytes, width) in [(header, WINDOW_BYTES), (record, 3)] {
+    // The header alone is long: whole records are in the other windows.
+    let questions: Vec<String> =
+        (0..400).map(|no| format!("question {no}: {}?", "why ".repeat(50))).collect();
+    let answers: Vec<String> = (0..400).map(|no| no.to_string()).collect();
+    let survey = format!("{}\n{}", questions.join(","), format!("{}\n", answers.join(",")).repeat(400));
+    for (bytes, width) in [(header, WINDOW_BYTES), (record, 3), (survey, 400)] {
         let found = sampled(bytes.as_bytes());
         assert!(found.has_open_field);
         let told: Vec<&str> = found.unsure.iter().map(|unsure| unsure.what.as_str()).collect();
