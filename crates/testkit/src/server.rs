@@ -1,12 +1,12 @@
 //! A throw-away PostgreSQL server.
 //!
 //! Leaves: a running server of a chosen major on a free port and a unix socket, made from a template in a
-//! fraction of a second, run by an unprivileged user. `fsync` is off unless asked for: these servers outlive
-//! crashes of PostgreSQL, not of the machine.
+//! fraction of a second, run by an unprivileged user. `fsync` is off, in memory where that has room: these servers
+//! outlive crashes of PostgreSQL, not of the machine. What a crash takes is what its processes had not yet written.
 
 use crate::database::{Database, execute};
 use crate::guard::Guard;
-use crate::place::{account, free_port, give, private_folder, scratch, scratch_in_memory, servers_folder};
+use crate::place::{account, free_port, give, private_folder, scratch_in_memory, servers_folder};
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -35,8 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What a test wants to be different.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Flush to disk at commit, as real servers do. Off: faster, in memory where it has room, and enough when only processes die.
-    pub fsync: bool,
     /// Further settings, written to `postgresql.conf`.
     pub settings: Vec<(String, String)>,
     /// Lines of `pg_hba.conf` that come first.
@@ -75,7 +73,7 @@ impl Server {
 
     /// A server of one's own, to be crashed at will.
     pub fn private(major: u32, options: &ServerOptions) -> Server {
-        let folder = if options.fsync { scratch() } else { scratch_in_memory() };
+        let folder = scratch_in_memory();
         private_folder(&folder.path().join("run"));
         let data = folder.path().join("data");
         copy_template(&template(major), &data);
@@ -256,10 +254,9 @@ impl Server {
         let mut conf = format!(
             "listen_addresses = '127.0.0.1'\nport = {}\nunix_socket_directories = '{}'\n\
              max_connections = 60\nshared_buffers = 64MB\nmax_wal_size = 2GB\ncheckpoint_timeout = 30min\n\
-             fsync = {}\nlog_line_prefix = '%m [%p] '\n",
+             fsync = off\nlog_line_prefix = '%m [%p] '\n",
             self.port,
             self.socket_folder().display(),
-            if options.fsync { "on" } else { "off" },
         );
         for (name, value) in &options.settings {
             conf += &format!("{name} = '{}'\n", value.replace('\'', "''"));

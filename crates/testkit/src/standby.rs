@@ -1,7 +1,7 @@
 //! A hot standby of a private server, made from a copy of its data directory.
 
 use crate::guard::Guard;
-use crate::place::{free_port, private_folder, scratch, scratch_in_memory};
+use crate::place::{free_port, private_folder, scratch_in_memory};
 use crate::server::{Server, ServerOptions, copy_template};
 use parking_lot::Mutex;
 
@@ -9,7 +9,7 @@ impl Server {
     /// A streaming standby of this server, which is stopped and started for it. The server must have been given
     /// [`ServerOptions::replicated`].
     pub fn standby(&self, options: &ServerOptions) -> Server {
-        let folder = if options.fsync { scratch() } else { scratch_in_memory() };
+        let folder = scratch_in_memory();
         private_folder(&folder.path().join("run"));
         let data = folder.path().join("data");
         self.stop_fast();

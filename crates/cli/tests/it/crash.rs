@@ -10,7 +10,7 @@ const LOST: &str = "the server crashed and lost";
 
 /// Asynchronous commits stay in the server's memory, which a crash empties, until one of these limits.
 pub(crate) fn forgetful() -> ServerOptions {
-    ServerOptions { fsync: true, ..ServerOptions::default() }
+    ServerOptions::default()
         .set("wal_writer_delay", "10s")
         .set("wal_writer_flush_after", "100MB")
         .set("wal_buffers", "32MB")

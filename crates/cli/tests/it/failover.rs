@@ -22,7 +22,7 @@ struct Pair {
 impl Pair {
     fn new(major: u32, plain: &[u8]) -> Pair {
         // The standby is at most as full as the primary says.
-        let options = ServerOptions { fsync: true, ..ServerOptions::default() }.replicated();
+        let options = ServerOptions::default().replicated();
         let primary = Server::private(major, &options);
         let before = Scene::new(&primary, &[plain]);
         before.slow_down("BEFORE", Duration::from_millis(60));

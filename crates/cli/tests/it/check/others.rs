@@ -115,7 +115,7 @@ fn no_row_of_a_check_is_published_but_those_of_the_ledger_which_it_says() {
 /// The receipts of its chunks are there again, the rows are not.
 #[test]
 fn a_check_whose_server_crashes_does_not_call_rows_good_that_are_gone() {
-    let server = Server::private(15, &ServerOptions { fsync: true, ..ServerOptions::default() });
+    let server = Server::private(15, &ServerOptions::default());
     let (database, files) = (server.database(), Files::new());
     database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", HELD));
     let source = files.put("a.csv", &csv(7, 1, 3000));
