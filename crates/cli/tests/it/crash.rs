@@ -1,7 +1,7 @@
 //! A server that loses what it had acknowledged: the barrier notices, and the load brings it again.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
-use howdah_testkit::{MAJORS, Server, ServerOptions};
+use howdah_testkit::{MAJORS, Server, ServerOptions, side_by_side};
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ fn chunks_lost_in_a_crash_of_the_server_are_loaded_again() {
     let plain = csv(7, 1, 30_000);
     let files = Files::new();
     let sources = [files.put("a.csv", &plain), files.put("a.csv.gz", &gzip(&plain))];
-    for (major, source) in MAJORS.iter().zip([&sources[0], &sources[1], &sources[0]]) {
+    side_by_side(MAJORS.iter().zip([&sources[0], &sources[1], &sources[0]]), |(major, source)| {
         let lost = (0..TRIES_MAX).any(|_| crash_loses_chunks(*major, source, &plain));
         assert!(lost, "PostgreSQL {major}: {TRIES_MAX} crashes lost nothing, so nothing is proved");
-    }
+    });
 }
 
 /// Crashes the server under a load. The load must come to its end and the table be exact; true if chunks

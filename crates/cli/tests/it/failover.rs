@@ -4,7 +4,7 @@
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{Files, PATIENCE, Scene, csv};
-use howdah_testkit::{HowdahCommand, Running, Server, ServerOptions};
+use howdah_testkit::{HowdahCommand, Running, Server, ServerOptions, side_by_side};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -67,7 +67,7 @@ fn what_the_new_primary_lacks_is_loaded_again() {
     let plain = csv(81, 1, ROWS);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
-    for (major, mode) in [(13, "append"), (18, "truncate")] {
+    side_by_side([(13, "append"), (18, "truncate")], |(major, mode)| {
         let pair = Pair::new(major, &plain);
         shut_gate_behind(&pair.before.database, 3);
         let mut running = pair.load(&source).args(["--mode", mode]).spawn();
@@ -82,7 +82,7 @@ fn what_the_new_primary_lacks_is_loaded_again() {
         assert!(told.contains("check  read 20,000 = stored 20,000"), "PostgreSQL {major}\n{told}");
         pair.after.assert_exact(&format!("PostgreSQL {major}\n{told}"));
         pair.after.assert_done(&format!("PostgreSQL {major}\n{told}"));
-    }
+    });
 }
 
 /// The new primary knows neither the job nor that the table was emptied for it.
@@ -118,11 +118,12 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
     let plain = csv(86, 1, ROWS);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
-    for (major, options) in [
+    let cases = [
         (13, &["--mode", "merge", "--key", "id", "--keep", "last"][..]),
         (18, &["--mode", "merge", "--key", "id", "--on-error", "skip"]),
         (15, &["--atomic", "--on-error", "skip"]),
-    ] {
+    ];
+    side_by_side(cases, |(major, options)| {
         let pair = Pair::new(major, &plain);
         pair.before.database.sql("CREATE UNIQUE INDEX ON t (id)");
         shut_gate_behind(&pair.before.database, 3);
@@ -148,7 +149,7 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
         assert!(told.contains(LOST), "{options:?}\n{told}");
         pair.after.assert_exact(&format!("{options:?}\n{told}"));
         pair.after.assert_done(&format!("{options:?}\n{told}"));
-    }
+    });
 }
 
 /// What the server loses while indexes are built is missed when the job is to be closed.
@@ -256,12 +257,13 @@ fn what_is_lost_just_before_the_end_is_done_again() {
     let plain = csv(87, 1, ROWS);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
-    for (major, lost, options) in [
+    let cases = [
         (15, ("step", "INSERT"), &["--atomic"][..]),
         (18, ("step", "INSERT"), &["--mode", "merge", "--key", "id"]),
         (13, ("step", "INSERT"), &["--mode", "replace"]),
         (15, ("undo", "UPDATE"), &["--indexes", "rebuild"]),
-    ] {
+    ];
+    side_by_side(cases, |(major, lost, options)| {
         let pair = Pair::new(major, &plain);
         pair.before.database.sql("CREATE UNIQUE INDEX t_id ON t (id)");
         let told = lose_the_last_commit(&pair, &pair.load(&source).args(options.iter().copied()), lost);
@@ -273,5 +275,5 @@ fn what_is_lost_just_before_the_end_is_done_again() {
         assert_eq!(pair.after.database.value(indexes), "1", "{what}");
         let left = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
         assert_eq!(pair.after.database.value(left), "0", "{what}");
-    }
+    });
 }

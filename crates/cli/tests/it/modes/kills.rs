@@ -91,6 +91,13 @@ impl Kill {
         ])
     }
 
+    /// What was to be hit has been: no statement naps any more.
+    fn hurry(&self) {
+        self.database.sql(
+            "CREATE OR REPLACE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+        );
+    }
+
     #[track_caller]
     fn assert_wanted(&self, what: &str) {
         assert_eq!(self.database.digest("t"), self.database.digest("wanted"), "{what}");
@@ -116,6 +123,7 @@ fn kill_at(major: u32, way: Way, (sql, least): (&str, u64), restore: bool) -> bo
     let mut running = kill.command().spawn();
     let hit = kill.database.wait_for(sql, least, || running.is_running());
     running.kill();
+    kill.hurry();
     if restore {
         kill.database.sql(END_SESSIONS);
         let command = crate::scene::howdah("restore").args(["--to", &kill.database.conninfo()]);
