@@ -133,7 +133,17 @@ pub(crate) fn only_appended(
 }
 
 pub(crate) fn for_appended(name: &str) -> Error {
+    let hint = match name {
+        "--indexes rebuild" => {
+            "leave it out: --mode replace builds the indexes behind the rows in any case, the others change those that are there"
+        }
+        "--triggers disable" => {
+            "leave it out: with --mode replace no trigger fires for the rows, with the others those do that the table has then"
+        }
+        _ => "leave it out, and make the partitions before",
+    };
     usage(format!("{name} is for rows that come into the table as they are read, not from a staging table"))
+        .with_hint(hint)
 }
 
 fn usage(message: String) -> Error {

@@ -324,21 +324,43 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
             operator_class: row.get(4),
         })
         .collect();
-    if found.is_empty() {
-        let columns: Vec<String> = key.iter().map(|column| quote_ident(column)).collect();
-        let columns = columns.join(", ");
-        let message = format!(
-            "no unique index of {relation} is on ({columns}) alone: without one, other sessions could insert the same key \
-             meanwhile"
-        );
-        // Of a partitioned table the server makes none CONCURRENTLY.
-        let sql = "SELECT c.relkind = 'p' FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
-        let rows = session.rows(sql, &[(&name, Type::TEXT)], "reading the table's kind").await?;
-        let how = if rows.first().is_some_and(|row| row.get(0)) { "" } else { "CONCURRENTLY " };
-        return Err(Error::new(ErrorKind::Table, message).with_hint(format!(
-            "CREATE UNIQUE INDEX {how}ON {name} ({columns}); one with a predicate, of expressions, of another \
-             collation, or that is deferrable does not do"
-        )));
+    match found.is_empty() {
+        true => Err(no_unique_key(session, relation, key).await?),
+        false => Ok(found),
     }
-    Ok(found)
+}
+
+/// Whether table `$1` is partitioned, of which the server makes no index CONCURRENTLY, and whether its key of the columns `$2` is one
+/// WITHOUT OVERLAPS (PostgreSQL 18), by whose index no ON CONFLICT goes.
+const NO_KEY_SQL: &str = "\
+    SELECT c.relkind = 'p', EXISTS ( \
+        SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisexclusion \
+          AND i.indnkeyatts = pg_catalog.cardinality($2) AND NOT EXISTS ( \
+              SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
+              JOIN pg_catalog.pg_attribute b ON b.attrelid = i.indrelid AND b.attnum = i.indkey[x.no] \
+              WHERE b.attname <> ALL ($2))) \
+    FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+
+/// That no unique index backs this key, and what helps.
+async fn no_unique_key(session: &Session, relation: &Relation, key: &[String]) -> Result<Error> {
+    let name = quote_relation(relation);
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&key, Type::TEXT_ARRAY)];
+    let rows = session.rows(NO_KEY_SQL, &parameters, "reading the table's key").await?;
+    let (is_partitioned, is_temporal) = rows.first().map_or((false, false), |row| (row.get(0), row.get(1)));
+    let columns: Vec<String> = key.iter().map(|column| quote_ident(column)).collect();
+    let columns = columns.join(", ");
+    let message = format!("no unique index of {relation} is on ({columns}) alone");
+    let (why, besides) = match is_temporal {
+        true => (
+            "its key WITHOUT OVERLAPS is none that ON CONFLICT can go by",
+            "; its key stays in force beside it",
+        ),
+        false => (
+            "without one, other sessions could insert the same key meanwhile",
+            "; one with a predicate, of expressions, of another collation, or that is deferrable does not do",
+        ),
+    };
+    let how = if is_partitioned { "" } else { "CONCURRENTLY " };
+    let hint = format!("CREATE UNIQUE INDEX {how}ON {name} ({columns}){besides}");
+    Ok(Error::new(ErrorKind::Table, format!("{message}: {why}")).with_hint(hint))
 }

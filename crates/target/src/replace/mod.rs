@@ -22,6 +22,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
 use crate::locks::named;
 use crate::session::Session;
+use crate::session::elsewhere::{INHERITED, why_elsewhere};
 use crate::sql::{quote_ident, quote_relation};
 use crate::undo::{SPELLING_SQL, to_be_read};
 use carry_sql::{BUILD_SQL, CLOSE_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
@@ -47,6 +48,9 @@ const NOT_FOUND: [&str; 4] = [
 const PATH_HINT: &str = "a function that runs meanwhile, that of an event trigger perhaps (pg_event_trigger lists them), names something \
     without its schema: ALTER FUNCTION ... SET search_path lets it find that under whatever path it is called; then run the same \
     command again";
+
+const RAISED_HINT: &str = "no trigger of the table fires for these rows: an event trigger has raised it, perhaps (pg_event_trigger lists \
+    them; it has to let this role CREATE, ALTER and DROP the table), or a function that a column or an index calls";
 
 /// Reasons that are named; of more, their number.
 const REASONS_MAX: usize = 3;
@@ -96,7 +100,13 @@ async fn expect_no_reasons(
     reasons.dedup();
     let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reason"));
     let grants: Vec<String> = rights.iter().filter_map(|(_, grant)| grant.clone()).collect();
-    let other = "--mode merge --delete-missing --atomic changes a table without rules itself, all at once";
+    let other = match why_elsewhere(session, old).await? {
+        None => "--mode merge --delete-missing --atomic changes a table without rules itself, all at once",
+        Some(INHERITED) => {
+            "--mode truncate empties the table itself, not those that inherit from it, and with --freeze others see all rows at once"
+        }
+        Some(_) => "empty the table first, and load with --mode append",
+    };
     let hint = match refusals.is_empty() && grants.len() == rights.len() {
         true => format!("run {}; or {other}", grants.join("; ")),
         false => other.to_owned(),
@@ -472,6 +482,9 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
                 error
             }
         }
-        _ => server_error(db, &format!("{old} cannot be replaced: the server says: {told}")),
+        state => {
+            let error = server_error(db, &format!("{old} cannot be replaced: the server says: {told}"));
+            if state.starts_with("P0") { error.with_hint(RAISED_HINT) } else { error }
+        }
     }
 }

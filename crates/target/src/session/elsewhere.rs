@@ -28,6 +28,9 @@ const DISTRIBUTED_SQL: &str = "\
     SELECT FROM pg_catalog.pg_dist_partition d JOIN pg_catalog.pg_class c ON c.oid = d.logicalrelid::pg_catalog.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
 
+/// What [`why_elsewhere`] says of a plain table, whose own rows ONLY means.
+pub(crate) const INHERITED: &str = "other tables inherit from it";
+
 /// Why the table's rows may lie in other tables, if so.
 ///
 /// # Errors
@@ -45,5 +48,5 @@ pub async fn why_elsewhere(session: &Session, relation: &Relation) -> Result<Opt
             return Ok(Some(why));
         }
     }
-    Ok(signs.get::<_, bool>(0).then_some("other tables inherit from it"))
+    Ok(signs.get::<_, bool>(0).then_some(INHERITED))
 }

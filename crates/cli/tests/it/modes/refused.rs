@@ -1,6 +1,6 @@
 //! What cannot be done is said before a row is read, with what to do about it.
 
-use super::{assert_nothing_left, load};
+use super::{assert_nothing_left, changes, load};
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::Path;
@@ -58,18 +58,24 @@ fn a_key_needs_a_unique_index_of_its_own() {
 #[test]
 fn a_key_without_overlaps_is_not_one_to_merge_by() {
     let files = Files::new();
-    let source = files.put("a.csv", b"id,span\n1,\"[1,5)\"\n");
+    let source = files.put("a.csv", b"id,span,note\n1,\"[1,5)\",new\n2,\"[1,5)\",new\n");
     let database = Server::shared(18).database();
     database.sql(
-        "CREATE EXTENSION btree_gist; CREATE TABLE t (id int, span int4range, PRIMARY KEY (id, span WITHOUT OVERLAPS))",
+        "CREATE EXTENSION btree_gist; CREATE TABLE t (id int, span int4range, note text, PRIMARY KEY (id, span WITHOUT OVERLAPS)); \
+         INSERT INTO t VALUES (1, '[1,5)', 'old')",
     );
-    refused(
-        &database,
-        &source,
-        &["--mode", "merge", "--key", "id,span"],
-        1,
-        &["no unique index of public.t"],
-    );
+    let merge = ["--mode", "merge", "--key", "id,span"];
+    let helps = "CREATE UNIQUE INDEX CONCURRENTLY ON \"public\".\"t\" (\"id\", \"span\")";
+    let words = [
+        "its key WITHOUT OVERLAPS is none that ON CONFLICT can go by",
+        &format!("hint: {helps}; its key stays in force beside it"),
+    ];
+    refused(&database, &source, &merge, 1, &words);
+    database.sql(helps);
+    assert_eq!(changes(&load(&database, &[&source]).args(merge)), [1, 1, 0, 0, 0]);
+    assert_eq!(database.value("SELECT note FROM t WHERE id = 1"), "new");
+    let other = files.put("a.csv", b"id,span,note\n1,\"[4,9)\",late\n");
+    refused(&database, &other, &merge, 1, &["SQLSTATE 23P01"]);
 }
 
 #[test]
@@ -85,8 +91,9 @@ fn options_that_contradict_each_other_are_refused() {
         (&["--delete-missing"], "--delete-missing is for"),
         (&["--mode", "truncate", "--atomic"], "exclude each other"),
         (&["--atomic", "--ledger", "none"], "need a ledger"),
-        (&["--atomic", "--indexes", "rebuild"], "--indexes rebuild is for"),
-        (&["--atomic", "--triggers", "disable"], "--triggers disable is for"),
+        (&["--atomic", "--indexes", "rebuild"], "hint: leave it out: --mode replace builds the indexes"),
+        (&["--atomic", "--triggers", "disable"], "hint: leave it out: with --mode replace no trigger"),
+        (&["--atomic", "--create-partitions", "day"], "hint: leave it out, and make the partitions"),
         (&["--lock-timeout", "0s"], "--lock-timeout: expected"),
         (&["--mode", "merge", "--key", "id,id"], "twice"),
     ] {
@@ -108,6 +115,12 @@ fn tables_whose_rows_lie_in_others_are_not_merged_into() {
         let words = ["rows of public.t may lie in other tables", "other tables inherit from it"];
         refused(&database, &source, &merge, 1, &words);
         refused(&database, &source, &[&merge[..], &["--delete-missing"]].concat(), 1, &words);
+        let instead = "hint: --mode truncate empties the table itself, not those that inherit from it";
+        refused(&database, &source, &["--mode", "replace"], 1, &["it inherits from another table", instead]);
+        let truncate = load(&database, &[&source]).args(["--mode", "truncate", "--freeze"]);
+        truncate.run(PATIENCE).expect_code(0);
+        let rows = "SELECT string_agg(concat_ws(' ', tableoid::regclass, id, note), ', ' ORDER BY tableoid::regclass::text, id) FROM t";
+        assert_eq!(database.value(rows), "child 1 old, child 2 old, t 1 x", "PostgreSQL {major}");
         database.sql(
             "DROP TABLE child; CREATE SCHEMA _timescaledb_catalog; \
              CREATE TABLE _timescaledb_catalog.hypertable (schema_name name, table_name name); \
@@ -117,7 +130,7 @@ fn tables_whose_rows_lie_in_others_are_not_merged_into() {
         refused(&database, &source, &["--mode", "replace"], 1, &["it is a hypertable of TimescaleDB"]);
         // Others of that database are not.
         database.sql("UPDATE _timescaledb_catalog.hypertable SET table_name = 'u'");
-        load(&database, &[&source]).args(merge).run(PATIENCE).expect_code(0);
+        load(&database, &[&source]).args(["--force"]).args(merge).run(PATIENCE).expect_code(0);
     }
 }
 
