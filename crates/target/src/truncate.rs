@@ -6,16 +6,14 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
 use crate::locks::named;
 use crate::session::Session;
-use crate::session::rights::who;
-use crate::sql::{quote_ident, quote_relation};
+use crate::sql::quote_relation;
 use crate::tree::BY_NAME_SQL;
 use howdah_model::{Changes, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
-/// Tables that are not emptied with it and refer to it or to one of its partitions, and whether the role may TRUNCATE. The server looks
-/// for these where a table is partitioned or has triggers, which a foreign key that is NOT ENFORCED does not give it, and counts that
+/// Tables that are not emptied with it and refer to it or to one of its partitions. The server looks for these where a table is partitioned or has triggers, which a foreign key that is NOT ENFORCED does not give it, and counts that
 /// too then (`heap_truncate_check_FKs`).
 const FORBIDS_SQL: &str = "\
     SELECT (SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%s.%s', n.nspname, r.relname), ', ') \
@@ -23,8 +21,7 @@ const FORBIDS_SQL: &str = "\
             JOIN pg_catalog.pg_class t ON t.oid = tree.oid AND (t.relhastriggers OR t.relkind = 'p') \
             JOIN pg_catalog.pg_class r ON r.oid = f.conrelid \
             JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace \
-            WHERE f.conrelid NOT IN (SELECT oid FROM tree)), \
-           (SELECT pg_catalog.has_table_privilege(oid, 'TRUNCATE') FROM tree WHERE level = 0)";
+            WHERE f.conrelid NOT IN (SELECT oid FROM tree))";
 
 /// Tables with foreign keys to it that do something about rows whose key is deleted, by what they do.
 const FOLLOWS_SQL: &str = "\
@@ -59,7 +56,7 @@ pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Op
     Ok((!follows.is_empty()).then(|| follows.join(" and ")))
 }
 
-/// Why the table cannot be emptied, before anything is done.
+/// Why the table cannot be emptied, before anything is done. The right to do so is among [`crate::session::rights`].
 ///
 /// # Errors
 /// Table, with the reason; those of the session.
@@ -78,12 +75,6 @@ pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
                 .to_owned(),
         };
         return Err(Error::new(ErrorKind::Table, message).with_hint(merge));
-    }
-    if row.get::<_, Option<bool>>(1) == Some(false) {
-        let message = format!("this role may not TRUNCATE {relation}");
-        let role = quote_ident(&who(session).await?.role);
-        let grant = format!("its owner can run GRANT TRUNCATE ON {} TO {role}", quote_relation(relation));
-        return Err(Error::new(ErrorKind::Table, message).with_hint(grant));
     }
     Ok(())
 }

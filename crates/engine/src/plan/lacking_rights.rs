@@ -7,7 +7,8 @@ use super::loaded::Choice;
 use crate::Context;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::TablePlan;
-use howdah_model::{Error, ErrorKind, Job, Result, sqlstate};
+use howdah_model::{Error, ErrorKind, Job, Mode, Result, sqlstate};
+use howdah_target::replace;
 use howdah_target::session::{Session, rights};
 
 /// Refuses where the role may not have the rows come in.
@@ -20,9 +21,13 @@ pub(super) async fn expect_none(
     job: &Job,
     tables: &[TablePlan],
 ) -> Result<()> {
-    let mut lacking = Vec::new();
-    let asking: Vec<_> =
-        tables.iter().map(|table| async { Ok(of_table(session, job, table).await) }).collect();
+    let mut lacking = match job.arrival.mode == Mode::Replace && !job.arrival.check {
+        true => to_replace(context, session, tables).await?,
+        false => Vec::new(),
+    };
+    // Who may act for the owner of a table that is replaced has the other rights.
+    let others = tables.iter().filter(|_| lacking.is_empty());
+    let asking: Vec<_> = others.map(|table| async { Ok(of_table(session, job, table).await) }).collect();
     for told in context.connection.attend_each(session, asking).await? {
         if let Err(error) = told {
             if !is_of_rights(&error) && (lacking.is_empty() || may_pass(&error)) {
@@ -40,6 +45,19 @@ pub(super) async fn expect_none(
         }
     }
     lacking.into_iter().reduce(|all, next| joined(&all, &next)).map_or(Ok(()), Err)
+}
+
+/// The new table is its owner's in the end, for whom the role has to act. What else is in the way is told later.
+async fn to_replace(context: &Context, session: &Session, tables: &[TablePlan]) -> Result<Vec<Error>> {
+    let mut lacking = Vec::new();
+    for table in tables.iter().filter(|table| table.create.is_none()) {
+        match context.connection.attend(session, replace::check(session, &table.table.relation)).await {
+            Err(error) if is_of_rights(&error) => lacking.push(error),
+            Err(error) if may_pass(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(lacking)
 }
 
 /// Who the job is. Where the ledger is closed to the role, that is put off until the rights on the tables are asked for: it is a new job

@@ -99,7 +99,11 @@ async fn expect_no_reasons(
     reasons.extend(rights.iter().map(|(reason, _)| reason.clone()));
     reasons.dedup();
     let message = format!("{old} cannot be replaced by a new table: {}", some_of(reasons, "reason"));
-    let grants: Vec<String> = rights.iter().filter_map(|(_, grant)| grant.clone()).collect();
+    let is_granted = rights.iter().all(|(_, grant)| grant.is_some());
+    let mut grants: Vec<String> = Vec::new();
+    for (_, grant) in rights {
+        grants.extend(grant.filter(|grant| !grants.contains(grant)));
+    }
     let other = match why_elsewhere(session, old).await? {
         None => "--mode merge --delete-missing --atomic changes a table without rules itself, all at once",
         Some(INHERITED) => {
@@ -107,11 +111,15 @@ async fn expect_no_reasons(
         }
         Some(_) => "empty the table first, and load with --mode append",
     };
-    let hint = match refusals.is_empty() && grants.len() == rights.len() {
+    let error = match refusals.is_empty() {
+        true => Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE),
+        false => Error::new(ErrorKind::Table, message),
+    };
+    let hint = match refusals.is_empty() && is_granted {
         true => format!("run {}; or {other}", grants.join("; ")),
         false => other.to_owned(),
     };
-    Err(Error::new(ErrorKind::Table, message).with_hint(hint))
+    Err(error.with_hint(hint))
 }
 
 /// `a; b; c; and 2 more reasons`.

@@ -19,9 +19,6 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT 'it is a partition' FROM t WHERE relispartition \
     UNION ALL SELECT 'it inherits from another table, or another from it' FROM t WHERE NOT relispartition AND EXISTS ( \
         SELECT FROM pg_catalog.pg_inherits h WHERE t.oid IN (h.inhrelid, h.inhparent)) \
-    UNION ALL SELECT 'it belongs to another role' FROM t WHERE NOT pg_catalog.pg_has_role(relowner, 'USAGE') \
-    UNION ALL SELECT 'this role may not CREATE in its schema' FROM t \
-        WHERE NOT pg_catalog.has_schema_privilege(relnamespace, 'CREATE') \
     UNION ALL SELECT pg_catalog.format('the foreign key %s of %s refers to it', f.conname, f.conrelid::pg_catalog.regclass) \
         FROM t JOIN pg_catalog.pg_constraint f ON f.confrelid = t.oid AND f.contype = 'f' \
     UNION ALL SELECT pg_catalog.format('the exclusion constraint %s cannot be built beforehand', x.conname) \

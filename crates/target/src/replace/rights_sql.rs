@@ -24,7 +24,16 @@ pub(super) const RIGHTS_SQL: &str = "\
              JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid \
              JOIN pg_catalog.pg_class v ON v.oid = r.ev_class AND v.relkind = 'v' \
              JOIN pg_catalog.pg_namespace n ON n.oid = v.relnamespace) \
-    SELECT pg_catalog.format('this role may not SET ROLE to the owner %s', o.owner), \
+    SELECT 'it belongs to another role', \
+           CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = t.relowner AND r.rolsuper) THEN \
+               pg_catalog.format(CASE WHEN me.num >= 160000 THEN 'GRANT %I TO %I WITH INHERIT TRUE' \
+                                      WHEN pg_catalog.pg_has_role(t.relowner, 'MEMBER') THEN 'ALTER ROLE %2$I INHERIT' ELSE 'GRANT %I TO %I' END, \
+                                 t.owner, me.rolname) END \
+    FROM t, me WHERE NOT pg_catalog.pg_has_role(t.relowner, 'USAGE') \
+    UNION ALL SELECT pg_catalog.format('this role may not CREATE in the schema %s', t.nspname), \
+           pg_catalog.format('GRANT CREATE ON SCHEMA %I TO %I', t.nspname, me.rolname) \
+    FROM t, me WHERE NOT pg_catalog.has_schema_privilege(t.relnamespace, 'CREATE') \
+    UNION ALL SELECT pg_catalog.format('this role may not SET ROLE to the owner %s', o.owner), \
            CASE WHEN NOT EXISTS (SELECT FROM pg_catalog.pg_roles r WHERE r.oid = o.oid AND r.rolsuper) THEN \
                pg_catalog.format(CASE WHEN me.num >= 160000 THEN 'GRANT %I TO %I WITH SET TRUE' ELSE 'GRANT %I TO %I' END, \
                                  o.owner, me.rolname) END \

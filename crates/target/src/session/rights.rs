@@ -40,6 +40,8 @@ pub struct Needs {
     pub update: Vec<String>,
     /// Rows are deleted.
     pub delete: bool,
+    /// The table is emptied.
+    pub truncate: bool,
 }
 
 /// What rows that come in this way into these columns need. To be told apart, and to be left alone where nothing differs, rows of
@@ -49,7 +51,8 @@ pub fn needs(arrival: &Arrival, filled: Vec<String>) -> Needs {
     let merges = arrival.mode == Mode::Merge;
     let others = filled.iter().filter(|column| merges && !key.contains(column)).cloned().collect();
     let select = if merges { filled.clone() } else { key };
-    Needs { insert: filled, select, update: others, delete: arrival.delete_missing }
+    let truncate = arrival.mode == Mode::Truncate && !arrival.check;
+    Needs { insert: filled, select, update: others, delete: arrival.delete_missing, truncate }
 }
 
 /// By privilege, columns without it on themselves or the table; sequences that defaults of other columns draw from (those of
@@ -73,7 +76,8 @@ const MISSING_SQL: &str = "\
                  JOIN pg_catalog.pg_class s ON s.oid = p.refobjid \
                  WHERE d.adrelid = c.oid AND a.attname <> ALL ($2) \
                    AND CASE s.relkind WHEN 'S' THEN NOT pg_catalog.has_sequence_privilege(s.oid, 'USAGE, UPDATE') END \
-                 ORDER BY 1) \
+                 ORDER BY 1), \
+           $6 AND NOT pg_catalog.has_table_privilege(c.oid, 'TRUNCATE') \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
 const SEQUENCES_SQL: &str = "\
@@ -92,6 +96,7 @@ pub async fn check(session: &Session, table: &Table, needs: &Needs) -> Result<()
         (&needs.select, Type::TEXT_ARRAY),
         (&needs.update, Type::TEXT_ARRAY),
         (&needs.delete, Type::BOOL),
+        (&needs.truncate, Type::BOOL),
     ];
     let rows = session.client().query_typed(MISSING_SQL, &asked).await.map_err(fail)?;
     // Dropped in between: the load will say so.
@@ -109,8 +114,10 @@ pub async fn check(session: &Session, table: &Table, needs: &Needs) -> Result<()
     for (right, needed, at) in by_column {
         missing.on_columns(right, relation, &row.get::<_, Vec<String>>(at), needed);
     }
-    if row.get(4) {
-        missing.add("DELETE".to_owned(), format!("DELETE ON {}", quote_relation(relation)));
+    for (right, at) in [("DELETE", 4), ("TRUNCATE", 6)] {
+        if row.get(at) {
+            missing.add(right.to_owned(), format!("{right} ON {}", quote_relation(relation)));
+        }
     }
     let sequences: Vec<u32> = row.get(5);
     if !sequences.is_empty() {

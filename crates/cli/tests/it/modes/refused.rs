@@ -1,6 +1,7 @@
 //! What cannot be done is said before a row is read, with what to do about it.
 
 use super::{assert_nothing_left, changes, load};
+use crate::rights::Stage;
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, MAJORS, Server};
 use std::path::Path;
@@ -393,4 +394,43 @@ fn a_view_is_not_emptied() {
     refused(&database, &source, &["--mode", "truncate"], 1, &words);
     load(&database, &[&source]).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM behind"), "1");
+}
+
+#[test]
+fn what_emptying_and_replacing_a_table_needs_is_told_with_the_rest() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        let owner = format!("owner_{}", stage.database.name());
+        stage.sql(&format!(
+            "GRANT CONNECT, TEMPORARY ON DATABASE {{db}} TO {{role}}; GRANT USAGE ON SCHEMA s TO {{role}}; CREATE ROLE {owner}; \
+             GRANT CREATE ON SCHEMA s TO {owner}; ALTER TABLE s.t OWNER TO {owner}"
+        ));
+        let source = stage.files.put("t.csv", b"a,b,k\n1,x,1\n2,y,2\n");
+        let told = |verb: &str, mode: &str| {
+            let told = stage.verb(verb).args(["--mode", mode]).arg(&source).run(PATIENCE);
+            let told = told.expect_code(1).stderr;
+            let hint = told.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or_default();
+            let grant = |part: &str| {
+                let grant = part.find("GRANT ").map(|at| &part[at..])?;
+                Some(grant.split(", or ").next().unwrap_or_default().to_owned())
+            };
+            (hint.split("; ").filter_map(grant).collect::<Vec<String>>(), told)
+        };
+        for (mode, rights) in [("truncate", 3), ("replace", 3)] {
+            let (grants, said) = told("plan", mode);
+            let rights = if mode == "replace" && major >= 16 { rights + 1 } else { rights };
+            assert_eq!(grants.len(), rights, "PostgreSQL {major}, {mode}: {grants:#?}\n{said}");
+            grants.iter().for_each(|grant| stage.sql(grant));
+            stage.verb("load").args(["--mode", mode]).arg(&source).run(PATIENCE).expect_code(0);
+            stage.sql(
+                "REVOKE ALL ON s.t FROM {role}; REVOKE CREATE ON DATABASE {db} FROM {role}; DROP SCHEMA howdah CASCADE",
+            );
+        }
+        assert_eq!(
+            stage
+                .database
+                .value("SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 's.t'::regclass"),
+            owner
+        );
+    }
 }
