@@ -160,15 +160,12 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     let mut tries = 1;
     loop {
         let left_out = if leaves_out { leave_out::all(run, ledger, &tables, &all).await? } else { 0 };
-        let failed = match come_in(run, ledger, &tables, &all).await {
-            Err(error) if rejects::skips(run) => leave_out::hinted(run, error),
-            Err(error) => Box::pin(place::located(run, ledger, &tables, error)).await,
-            Ok(()) => return Ok(()),
-        };
+        let Err(failed) = come_in(run, ledger, &tables, &all).await else { return Ok(()) };
         // What cannot be told by asking is not told by asking again.
         let is_other = tries == 1 || left_out > 0;
         if !(leaves_out && is_other && tries < TRIES && leave_out::is_broken(&failed)) {
-            return Err(failed);
+            let failed = Box::pin(place::located(run, ledger, (&tables, &all), failed)).await;
+            return Err(if rejects::skips(run) { leave_out::hinted(run, failed) } else { failed });
         }
         tries += 1;
     }

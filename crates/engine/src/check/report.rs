@@ -156,10 +156,7 @@ async fn found(
         let earlier = earlier.map(|place| spots.place_in_file(run, place)).unwrap_or_default();
         let looking = async {
             let Some(spot) = spots.of(place) else { return (None, None) };
-            match files.record(&spot).await {
-                Some((byte, _)) => (spot.record(), Some(byte)),
-                None => spot.found(run).await,
-            }
+            files.place(&spot).await
         };
         let looked_up = timeout_at(deadline, looking).await.unwrap_or((None, None));
         first.push(BadPlace {

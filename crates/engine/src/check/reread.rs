@@ -54,6 +54,14 @@ impl Files<'_> {
         Some((spot.receipt.start_byte + range.start as u64, chunk.bytes.slice(range)))
     }
 
+    /// Number and first byte of a record, as far as they can be told.
+    pub(crate) async fn place(&mut self, spot: &Spot) -> (Option<u64>, Option<u64>) {
+        match self.record(spot).await {
+            Some((byte, _)) => (spot.record(), Some(byte)),
+            None => spot.found(self.run).await,
+        }
+    }
+
     async fn read(&mut self, spot: &Spot) -> Option<Records> {
         let (run, receipt) = (self.run, spot.receipt);
         let file = run.plan.file(spot.file_no);

@@ -154,7 +154,7 @@ async fn rolled_back<T>(session: &Session, relation: &Relation, done: Result<T>)
 }
 
 /// How many rows there were, and what became of them.
-async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, Changes)> {
+pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, Changes)> {
     let into = way.into;
     let rows = count(session, way, &into.count_sql(span), span).await?;
     let changes = match way.mode {
@@ -164,7 +164,7 @@ async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Result<(u64, C
             Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() }
         }
         Mode::Append | Mode::Truncate | Mode::Replace => {
-            let inserted = execute(session, way, &into.insert_all_sql(), &Span::default()).await?;
+            let inserted = execute(session, way, &into.insert_all_sql(span), span).await?;
             if inserted != rows {
                 return Err(dropped(&into.relation, rows.saturating_sub(inserted)));
             }
@@ -239,7 +239,7 @@ async fn commit(session: &Session, way: Way<'_>) -> Result<()> {
     run(session, way, "COMMIT").await
 }
 
-async fn run(session: &Session, way: Way<'_>, sql: &str) -> Result<()> {
+pub(super) async fn run(session: &Session, way: Way<'_>, sql: &str) -> Result<()> {
     session.client().batch_execute(sql).await.map_err(|error| refused(&error, way.into))
 }
 

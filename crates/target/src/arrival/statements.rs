@@ -16,13 +16,15 @@ pub struct Span {
     pub to: Option<String>,
     /// Below [`TURNS`]; `None` for all.
     pub turn: Option<u32>,
+    /// Of these, those whose place is the first number or behind it, and before the second.
+    pub places: Option<(i64, i64)>,
 }
 
 impl Span {
     /// The range of this number of those that the borders cut.
     pub fn of_range(no: u32, borders: &[String]) -> Span {
         let border = |no: u32| borders.get(no as usize).cloned();
-        Span { from: no.checked_sub(1).and_then(border), to: border(no), turn: None }
+        Span { from: no.checked_sub(1).and_then(border), to: border(no), turn: None, places: None }
     }
 
     /// What the statements of this span take as `$1` and `$2`.
@@ -147,15 +149,16 @@ impl Into {
         )
     }
 
-    /// Inserts all rows.
-    pub(super) fn insert_all_sql(&self) -> String {
+    /// Inserts all rows of this span, which no key tells apart.
+    pub(super) fn insert_all_sql(&self, span: &Span) -> String {
         format!(
-            "INSERT INTO {} ({}){} SELECT {} FROM {} AS s",
+            "INSERT INTO {} ({}){} SELECT {} FROM {} AS s WHERE {}",
             quote_relation(&self.relation),
             quote_columns(&self.names()),
             self.overriding(),
             self.fields(),
-            self.staging()
+            self.staging(),
+            self.waiting(span)
         )
     }
 
@@ -197,13 +200,18 @@ impl Into {
 
     /// The row `s` of the staging table belongs to the span.
     fn waiting(&self, span: &Span) -> String {
-        let within = self.within("s", span);
-        match (span.turn, &self.staging.place) {
-            (Some(turn), Some(place)) => {
-                format!("{within} AND s.{} % {TURNS}::pg_catalog.int8 = {turn}", quote_ident(&place.name))
-            }
-            _ => within,
+        let mut waiting = self.within("s", span);
+        let Some(place) = self.staging.place.as_ref().map(|place| quote_ident(&place.name)) else {
+            return waiting;
+        };
+        if let Some(turn) = span.turn {
+            waiting += &format!(" AND s.{place} % {TURNS}::pg_catalog.int8 = {turn}");
         }
+        if let Some((from, to)) = span.places {
+            waiting +=
+                &format!(" AND s.{place} >= {from}::pg_catalog.int8 AND s.{place} < {to}::pg_catalog.int8");
+        }
+        waiting
     }
 
     fn fields(&self) -> String {
