@@ -150,7 +150,13 @@ async fn resolve(
 ) -> Result<(Relation, Option<Table>)> {
     let creates = job.shaping.create.unwrap_or_else(|| context.connection.is_embedded());
     let table = if creates && job.shaping.told.is_some() {
-        catalog::find_table(session, written).await?
+        let table = catalog::find_table(session, written).await?;
+        if table.is_none()
+            && let Some(told) = waiting::told(context, session, job, written).await
+        {
+            context.warn(format!("{written} is to be made: {told}"));
+        }
+        table
     } else {
         let table = catalog::read_table(session, written).await;
         let hint = match job.shaping.told {

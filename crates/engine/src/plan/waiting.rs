@@ -8,6 +8,9 @@ use howdah_target::ledger::UndoKind;
 use howdah_target::session::{Session, catalog};
 use std::collections::BTreeSet;
 
+/// So many jobs are named; of more, their number.
+const JOBS_MAX: usize = 3;
+
 /// The error of a table that cannot be loaded, with a hint at the rows that wait for one of this name. Best effort: the error is known.
 pub(super) async fn with_waiting_rows(
     context: &Context,
@@ -16,7 +19,18 @@ pub(super) async fn with_waiting_rows(
     written: &str,
     error: Error,
 ) -> Error {
-    let Some(ledger) = ledger_of(job).filter(|_| error.kind() == ErrorKind::Table) else { return error };
+    if error.kind() != ErrorKind::Table {
+        return error;
+    }
+    let Some(hint) = told(context, session, job, written).await else { return error };
+    let hint = error.hint().map_or_else(|| hint.clone(), |told| format!("{told}; {hint}"));
+    error.with_hint(hint)
+}
+
+/// That rows of other jobs wait for a table of this name, if so, with the commands that drop them. Nobody is refused for what cannot be
+/// asked.
+pub(super) async fn told(context: &Context, session: &Session, job: &Job, written: &str) -> Option<String> {
+    let ledger = ledger_of(job)?;
     let asking = async {
         let relation = catalog::new_relation(session, written).await?.to_string();
         let open = ledger.open_undos(session, None).await?;
@@ -25,9 +39,14 @@ pub(super) async fn with_waiting_rows(
         Ok(jobs.collect::<BTreeSet<String>>())
     };
     let jobs = context.connection.attend(session, asking).await.unwrap_or_default();
-    let Some(job_id) = jobs.first() else { return error };
-    let restore = restore_command(context, &ledger, job_id);
-    let hint = format!("rows of job {job_id} wait for it in a staging table, which {restore} drops");
-    let hint = error.hint().map_or_else(|| hint.clone(), |told| format!("{told}; {hint}"));
-    error.with_hint(hint)
+    let wait = |job_id: &String| {
+        let restore = restore_command(context, &ledger, job_id);
+        format!("rows of job {job_id} wait for it in a staging table, which {restore} drops")
+    };
+    let mut told: Vec<String> = jobs.iter().take(JOBS_MAX).map(wait).collect();
+    let more = jobs.len().saturating_sub(JOBS_MAX);
+    if more > 0 {
+        told.push(format!("and so do those of {more} more"));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
 }

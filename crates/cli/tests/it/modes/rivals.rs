@@ -380,11 +380,27 @@ fn rows_that_wait_for_a_dropped_table_are_told_by_status_and_dropped_by_restore(
     let mut running = slow(&scene).arg("--atomic").arg(&source).spawn();
     assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
     running.kill();
+    let other = files.put("b.csv", &csv(115, ROWS + 1, ROWS));
+    let mut running = slow(&scene).arg("--atomic").arg(&other).spawn();
+    let waiting = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
+    assert!(scene.database.wait_for(waiting, 2, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
     scene.database.sql("DROP TABLE t");
     open_gate(&scene.database);
     let again = slow(&scene).arg("--atomic").arg(&source).run(PATIENCE).expect_code(1).stderr;
     assert!(again.contains("table t does not exist"), "{again}");
-    assert!(again.contains("wait for it in a staging table, which `howdah restore "), "{again}");
+    let jobs = scene
+        .database
+        .value("SELECT string_agg(DISTINCT job_id, ' ') FROM howdah.undo WHERE undone_at IS NULL");
+    let third = files.put("c.csv", &csv(116, 1, 10));
+    let create = howdah("load").args(["--table", "t", "--create", "--to", &scene.database.conninfo()]);
+    let made = create.arg(&third).run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(jobs.split(' ').count(), 2);
+    for job_id in jobs.split(' ') {
+        let waits =
+            format!("rows of job {job_id} wait for it in a staging table, which `howdah restore {job_id} ");
+        assert!(again.contains(&waits) && made.contains(&waits), "{waits}\n{again}\n{made}");
+    }
     let status = scene.verb("status").run(PATIENCE).expect_code(0).stdout;
     assert!(status.contains("more wait in staging tables  (to restore)"), "{status}");
     scene.verb("restore").run(PATIENCE).expect_code(0);
