@@ -72,8 +72,8 @@ pub(crate) fn columns_of_all<'a>(
     first: &'a TablePlan,
     staging: &StagingPlan,
 ) -> Result<Cow<'a, TablePlan>> {
-    let all = plan.tables.iter().filter(|other| other.staging.as_ref() == Some(staging));
-    if all.clone().all(|other| columns(other) == columns(first)) {
+    let each = columns_of_each(plan, staging);
+    if each.iter().all(|columns| each.first() == Some(columns)) {
         return Ok(Cow::Borrowed(first));
     }
     let (arrival, relation) = (&plan.job.arrival, &first.table.relation);
@@ -81,19 +81,21 @@ pub(crate) fn columns_of_all<'a>(
         let message = format!("files for {relation} fill different columns");
         return Err(Error::new(ErrorKind::Columns, message).with_hint("load them one after the other"));
     }
-    let filled: BTreeSet<&String> = all.flat_map(columns).collect();
+    let filled: BTreeSet<&String> = each.into_iter().flatten().collect();
     Ok(Cow::Owned(TablePlan { fields: filled.into_iter().cloned().map(Some).collect(), ..first.clone() }))
 }
 
 /// Columns that some files fill and others do not.
 fn left_out<'a>(plan: &'a Plan, staging: &StagingPlan) -> BTreeSet<&'a String> {
-    let all: Vec<_> = plan.tables.iter().filter(|table| table.staging.as_ref() == Some(staging)).collect();
-    let by_all = |name: &&String| all.iter().all(|table| columns(table).contains(name));
-    all.iter().flat_map(|table| columns(table)).filter(|name| !by_all(name)).collect()
+    let each = columns_of_each(plan, staging);
+    let by_all = |name: &&String| each.iter().all(|columns| columns.contains(name));
+    each.iter().flatten().copied().filter(|name| !by_all(name)).collect()
 }
 
-fn columns(table: &TablePlan) -> BTreeSet<&String> {
-    table.fields.iter().flatten().collect()
+/// What the files of each plan fill whose rows wait in this staging table.
+fn columns_of_each<'a>(plan: &'a Plan, staging: &StagingPlan) -> Vec<BTreeSet<&'a String>> {
+    let all = plan.tables.iter().filter(|table| table.staging.as_ref() == Some(staging));
+    all.map(|table| table.fields.iter().flatten().collect()).collect()
 }
 
 /// What the end of a job does besides: its staging tables are dropped.
