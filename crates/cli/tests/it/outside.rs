@@ -214,5 +214,10 @@ fn a_foreign_table_whose_wrapper_is_not_installed_is_told_as_such() {
         told.contains("error: t cannot be asked whether it takes rows: the server says: could not"),
         "{told}"
     );
-    assert!(told.contains("hint: install on the server what its foreign data wrapper is part of"), "{told}");
+    let hint = "hint: install on the server what its foreign data wrapper is part of, made for this version of PostgreSQL";
+    assert!(told.contains(hint), "{told}");
+    // A library, though none that a server loads.
+    database.sql("UPDATE pg_proc SET probin = '$libdir/../libpgtypes.so.3' WHERE proname = 'gone'");
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("(SQLSTATE XX000)") && told.contains(hint), "{told}");
 }

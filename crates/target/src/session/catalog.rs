@@ -8,7 +8,7 @@ use crate::error::session_error;
 use crate::sql::quote_ident;
 use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
 use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::Type;
 
 /// How the server finds a table, and how it is found in a schema that the role may not look into.
@@ -204,16 +204,23 @@ fn name_error(error: &tokio_postgres::Error, written_name: &str) -> Error {
                 .with_hint("write schema.name, with double quotes around parts that need them")
         }
         // Whether a foreign table takes rows its wrapper says, whose library the server loads for that.
-        Some(code) if *code == SqlState::UNDEFINED_FILE => {
+        Some(code) if *code == SqlState::UNDEFINED_FILE || is_of_library(error) => {
             let message =
                 format!("{written_name} cannot be asked whether it takes rows: {}", mapped.message());
             Error::new(ErrorKind::Table, message).with_sqlstate(code.code()).with_hint(
-                "install on the server what its foreign data wrapper is part of, or load into the table that it stands for",
+                "install on the server what its foreign data wrapper is part of, made for this version of PostgreSQL, or load into the \
+                 table that it stands for",
             )
         }
         Some(code) if code.code().starts_with("42") => mapped.with_kind(ErrorKind::Table),
         _ => mapped,
     }
+}
+
+/// The library is there, and is none for this server (`src/backend/utils/fmgr/dfmgr.c`).
+fn is_of_library(error: &tokio_postgres::Error) -> bool {
+    let routine = error.as_db_error().and_then(DbError::routine);
+    routine.is_some_and(|routine| ["internal_load_library", "incompatible_module_error"].contains(&routine))
 }
 
 async fn missing(session: &Session, written_name: &str) -> Error {
