@@ -105,7 +105,10 @@ async fn expect_own(connection: &Connection, ledger: &Ledger) -> Result<()> {
         "the ledger in schema {schema} belongs to {}, and what it says would run with this role's rights: it has to be named",
         owners.join(", ")
     );
-    let hint = format!("where you trust its owner, add {}", option("--ledger", ledger.schema()));
+    let hint = format!(
+        "give the --ledger of the load; if that was this one and you trust its owner, add {}",
+        option("--ledger", ledger.schema())
+    );
     Err(Error::new(ErrorKind::Ledger, message).with_hint(hint))
 }
 

@@ -402,7 +402,7 @@ fn the_ledger_of_another_role_is_restored_from_where_it_is_named() {
         for user in ["postgres", &stage.role] {
             let told = restore(user).run(PATIENCE).expect_code(1).stderr;
             let belongs = format!("the ledger in schema \"howdah\" belongs to \"{other}\", ");
-            let hint = "hint: where you trust its owner, add --ledger howdah\n";
+            let hint = "hint: give the --ledger of the load; if that was this one and you trust its owner, add --ledger howdah\n";
             assert!(told.contains(&belongs) && told.contains(hint), "PostgreSQL {major}, {user}: {told}");
             restore(user).args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0);
         }
