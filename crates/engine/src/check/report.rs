@@ -6,8 +6,10 @@ use crate::locate::line::{WITHIN, lines};
 use crate::pipeline::Run;
 use crate::spot::Spots;
 use howdah_model::summary::Status;
-use howdah_model::{BadPlace, CheckReport, CheckedFile, Finding, Mend, NotChecked, Place, Result, Summary};
-use howdah_target::check::rules::Unchecked;
+use howdah_model::{
+    BadPlace, CheckReport, CheckedFile, Finding, Mend, NotChecked, Place, Result, Summary, plural,
+};
+use howdah_target::check::rules::{Rule, Unchecked};
 use howdah_target::ledger::{Ledger, RejectKind};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -31,6 +33,7 @@ pub(super) async fn report(
     };
     let summary = run.tally.summary(&run.plan, status);
     let mut report = with_counts(run, summary, &findings);
+    findings.counted.iter_mut().for_each(|counted| admit_refused(&mut counted.rule, &kinds));
     report.findings.extend(kinds.into_iter().map(|kind| refused(run, kind)));
     let (spots, mut files) = (Spots::new(run), Files::new(run, LOOKED_UP_WITHIN));
     let deadline = Instant::now() + LOOKED_UP_WITHIN;
@@ -140,6 +143,18 @@ fn refused(run: &Run, kind: RejectKind) -> Finding {
         reason: kind.message,
         records: kind.records,
         first: kind.first.into_iter().map(place).collect(),
+    }
+}
+
+/// What a foreign key leads to may be among the records that COPY has refused: nobody has read their keys.
+fn admit_refused(rule: &mut Rule, kinds: &[RejectKind]) {
+    let Some(other) = rule.reads.as_ref().filter(|_| rule.leads_to_records).map(ToString::to_string) else {
+        return;
+    };
+    let records: u64 = kinds.iter().filter(|kind| kind.table == other).map(|kind| kind.records).sum();
+    if records > 0 {
+        let were = plural(records, "record that was", "records that were");
+        rule.reason += &format!(", unless it is in the {records} {were} refused for it");
     }
 }
 

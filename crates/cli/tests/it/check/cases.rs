@@ -334,6 +334,22 @@ fn bad_records_are_written_to_a_file_that_can_be_mended_and_loaded() {
     }
 }
 
+/// Nobody has read the keys of records that COPY has refused.
+#[test]
+fn a_foreign_key_that_may_lead_to_a_refused_record_is_told_as_such() {
+    let (table, bad) = ("CREATE TABLE t (id int PRIMARY KEY, up int REFERENCES t)", "id,up\n1,\n4,x\n5,4\n");
+    for (csv, more) in
+        [(bad, ", unless it is in the 1 record that was refused for it"), ("id,up\n1,\n5,4\n", "")]
+    {
+        let (database, files) = scene(15, table, csv);
+        let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
+        let findings = told["findings"].as_array().unwrap();
+        let foreign = findings.iter().find(|finding| finding["sqlstate"] == "23503").unwrap();
+        let reason = format!("violates foreign key t_up_fkey: public.t has no such row{more}");
+        assert_eq!(foreign["reason"], reason, "{told:#}");
+    }
+}
+
 #[test]
 fn records_of_several_files_meet_and_a_pipe_is_read_too() {
     let (database, files) =
