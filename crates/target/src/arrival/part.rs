@@ -18,6 +18,9 @@ use tokio_postgres::types::{ToSql, Type};
 /// default, the rows of half a million keys go through files first. One session needs it once or twice.
 const WORK_MEM_KB: u32 = 64 << 10;
 
+/// So often rows are inserted that others delete meanwhile, or that a trigger stores under ever other keys.
+const ROUNDS_MAX: u32 = 10;
+
 /// How rows of one table come in.
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'a> {
@@ -158,11 +161,7 @@ pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Res
     let into = way.into;
     let rows = count(session, way, &into.count_sql(span), span).await?;
     let changes = match way.mode {
-        Mode::Merge => merge(session, way, span, rows).await?,
-        Mode::InsertNew => {
-            let inserted = insert_missing(session, way, span).await?;
-            Changes { inserted, unchanged: rows - inserted.min(rows), ..Changes::default() }
-        }
+        Mode::Merge | Mode::InsertNew => by_key(session, way, span, rows).await?,
         Mode::Append | Mode::Truncate | Mode::Replace => {
             let inserted = execute(session, way, &into.insert_all_sql(span), span).await?;
             if inserted != rows {
@@ -177,44 +176,64 @@ pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Res
 
 /// First rows are inserted whose key is not there, then those that are there are changed. In this order nothing escapes
 /// that another session inserts meanwhile: INSERT waits for it and leaves it alone, and UPDATE sees it. The other way round
-/// a row that is committed between the two statements would be met by neither.
+/// a row that is committed between the two statements would be met by neither. What another session deletes, or gives another
+/// key, behind the INSERT is met by neither in this order: those that are not there are inserted again.
 ///
-/// Where all are likely to change, they are changed before that: if none is left, there is nothing to insert either.
-async fn merge(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
-    let update = way.into.update_sql(span);
-    let update_all = async || match &update {
-        Some(update) => execute(session, way, update, span).await,
-        None => Ok(0),
-    };
+/// Where all are likely to change, they are changed before that: if none is left, there is nothing to insert either. Where a
+/// trigger may make something else of rows that are inserted, the first two are one statement, behind which the trigger has had the last word:
+/// UPDATE then leaves alone what this transaction has written.
+async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
+    let (into, merges) = (way.into, way.mode == Mode::Merge);
+    let update = |only_others| into.update_sql(span, only_others).filter(|_| merges);
+    let both = into.update_and_insert_sql(span).filter(|_| merges && into.may_remake);
+    let mut changes = Changes::default();
+    let left = |changes: &Changes| rows.saturating_sub(changes.inserted + changes.updated);
     // What was changed once is changed once more, and counted twice, if it still differs.
-    let likely = way.all_change && !way.into.may_rewrite;
-    let mut changes = Changes { updated: if likely { update_all().await? } else { 0 }, ..Changes::default() };
-    if changes.updated < rows {
-        changes.inserted = insert_missing(session, way, span).await?;
+    let mut only_others = into.may_remake;
+    if let Some(update) = update(false).filter(|_| way.all_change && both.is_none()) {
+        changes.updated = execute(session, way, &update, span).await?;
+        only_others = into.may_hold_back;
+        if left(&changes) == 0 {
+            return Ok(changes);
+        }
     }
-    if changes.updated + changes.inserted < rows {
-        changes.updated += update_all().await?;
+    for round in 1.. {
+        let inserted = match both.as_ref().filter(|_| round == 1) {
+            Some(both) => {
+                let [updated, inserted] = counts(session, way, both, span).await?;
+                changes.updated += updated;
+                inserted
+            }
+            None => execute(session, way, &into.insert_missing_sql(span), span).await?,
+        };
+        changes.inserted += inserted;
+        let update = update(only_others).filter(|_| left(&changes) > 0);
+        if let Some(update) = &update {
+            changes.updated += execute(session, way, update, span).await?;
+            only_others = into.may_remake || into.may_hold_back;
+        }
+        if !into.may_drop && (update.is_none() || left(&changes) == 0) {
+            break;
+        }
+        let missing = count(session, way, &into.count_missing_sql(span), span).await?;
+        if missing == 0 {
+            break;
+        }
+        // Others may have deleted them when this INSERT had seen them, once; what a trigger drops it drops again.
+        if round == ROUNDS_MAX || (into.may_drop && round > 1 && inserted == 0) {
+            return Err(dropped(&into.relation, missing));
+        }
     }
-    let may_hold_back = way.into.may_hold_back && changes.updated + changes.inserted < rows;
-    if let Some(held_back) = way.into.count_held_back_sql(span).filter(|_| may_hold_back) {
+    let may_hold_back = merges && into.may_hold_back && left(&changes) > 0;
+    if let Some(held_back) = into.count_held_back_sql(span).filter(|_| may_hold_back) {
         changes.held_back = count(session, way, &held_back, span).await?;
     }
-    changes.unchanged = rows.saturating_sub(changes.inserted + changes.updated + changes.held_back);
+    changes.unchanged = left(&changes).saturating_sub(changes.held_back);
     Ok(changes)
 }
 
-async fn insert_missing(session: &Session, way: Way<'_>, span: &Span) -> Result<u64> {
-    let inserted = execute(session, way, &way.into.insert_missing_sql(span), span).await?;
-    if way.into.may_drop {
-        let missing = count(session, way, &way.into.count_missing_sql(span), span).await?;
-        if missing > 0 {
-            return Err(dropped(&way.into.relation, missing));
-        }
-    }
-    Ok(inserted)
-}
-
-/// What is to go is counted before: behind it, rows that other sessions have inserted meanwhile would seem held back.
+/// What is to go is counted before, and, if not all of it went, behind it: rows that other sessions have deleted meanwhile would seem held
+/// back by the one count, and those that they have inserted by the other.
 async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
     let (into, all) = (way.into, Span::default());
     let surplus = match into.may_keep {
@@ -250,10 +269,15 @@ async fn execute(session: &Session, way: Way<'_>, sql: &str, span: &Span) -> Res
 }
 
 async fn count(session: &Session, way: Way<'_>, sql: &str, span: &Span) -> Result<u64> {
+    counts(session, way, sql, span).await.map(|[count]| count)
+}
+
+async fn counts<const N: usize>(session: &Session, way: Way<'_>, sql: &str, span: &Span) -> Result<[u64; N]> {
     let values = span.values();
     let rows = session.client().query_typed(sql, &typed(&values)).await;
     let rows = rows.map_err(|error| refused(&error, way.into))?;
-    Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    let row = rows.first();
+    Ok(std::array::from_fn(|at| row.map_or(0, |row| row.get::<_, i64>(at).unsigned_abs())))
 }
 
 fn typed<'a>(values: &'a [&'a String]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {

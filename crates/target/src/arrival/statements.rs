@@ -7,6 +7,9 @@ use crate::sql::{quote_columns, quote_ident, quote_relation};
 /// different ones. See `docs/decisions/2026-11-22-merge.md` for what it gains and why it is three.
 pub const TURNS: u32 = 3;
 
+/// The row `t` is none that the open transaction has written.
+const OF_OTHERS: &str = " AND t.xmin <> pg_catalog.pg_current_xact_id()::pg_catalog.xid";
+
 /// Rows whose first key column is at or behind one value and before another, both as text; all of them or those of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Span {
@@ -83,9 +86,9 @@ impl Into {
         differences.join(" OR ")
     }
 
-    /// Changes rows of the table whose key a row of this span has and that differ from it; `None` where the files fill
-    /// the key alone.
-    pub(super) fn update_sql(&self, span: &Span) -> Option<String> {
+    /// Changes rows of the table whose key a row of this span has and that differ from it, if so asked only those that the open
+    /// transaction has not written; `None` where the files fill the key alone.
+    pub(super) fn update_sql(&self, span: &Span, only_others: bool) -> Option<String> {
         self.others().next()?;
         let set = |column: &Column| {
             let name = quote_ident(&column.name);
@@ -93,14 +96,15 @@ impl Into {
         };
         let set: Vec<String> = self.others().map(set).collect();
         Some(format!(
-            "UPDATE {} AS t SET {} FROM {} AS s WHERE {} AND {} AND {} AND ({})",
+            "UPDATE {} AS t SET {} FROM {} AS s WHERE {} AND {} AND {} AND ({}){}",
             self.target(),
             set.join(", "),
             self.staging(),
             self.waiting(span),
             self.within("t", span),
             self.same_key(),
-            self.differs()
+            self.differs(),
+            if only_others { OF_OTHERS } else { "" }
         ))
     }
 
@@ -109,8 +113,7 @@ impl Into {
     pub(super) fn count_held_back_sql(&self, span: &Span) -> Option<String> {
         self.others().next()?;
         Some(format!(
-            "SELECT pg_catalog.count(*) FROM {} AS t, {} AS s WHERE {} AND {} AND {} AND ({}) \
-             AND t.xmin <> pg_catalog.pg_current_xact_id()::pg_catalog.xid",
+            "SELECT pg_catalog.count(*) FROM {} AS t, {} AS s WHERE {} AND {} AND {} AND ({}){OF_OTHERS}",
             self.target(),
             self.staging(),
             self.waiting(span),

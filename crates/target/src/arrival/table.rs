@@ -36,19 +36,15 @@ const KEY_SQL: &str = "\
 
 /// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, as what type
 /// (one that `pg_catalog` has an equality for: it looks for the operator in all schemas of the search path), whether
-/// the column is an identity column, one whose values cannot be given, whether rows may be dropped or hidden by triggers
-/// and policies, which partitions may have too, whether rows may be changed to something else than was asked, whether what
-/// they say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
-/// a trigger or a policy may keep rows from being changed, and from being deleted.
+/// the column is an identity column, one whose values cannot be given, whether what rows
+/// say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
+/// a trigger (of a partition, too) or a policy may keep rows from being inserted, make something else of those that are, or keep rows from
+/// being changed, and from being deleted. Triggers that check foreign keys, and keys at the end, do none of this.
 const COLUMNS_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
                 WHEN t.oid IN (16, 17, 18, 19, 20, 21, 23, 26, 829, 869, 1082, 1083, 1114, 1184, 2950) THEN '' END, \
            a.attidentity <> '', a.attidentity = 'a', \
-           EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relrowsecurity OR r.relkind = 'p')) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7::pg_catalog.int2 = 7), \
-           EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND (r.relhasrules OR r.relkind = 'p')) \
-           OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 19::pg_catalog.int2 = 19), \
            EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND (i.indisunique OR i.indisexclusion) \
                AND EXISTS (SELECT FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) AS k (no) WHERE NOT EXISTS ( \
                    SELECT FROM pg_catalog.pg_attribute b \
@@ -56,12 +52,14 @@ const COLUMNS_SQL: &str = concat!(
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
                AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('p', 'u', 'x')))), \
            ARRAY(SELECT EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
-                 OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & fires.before = fires.before AND g.tgenabled <> 'D' \
+                 OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & fires.at = fires.at AND g.tgenabled <> 'D' \
+                     AND NOT (g.tgisinternal AND g.tgconstraint <> 0::pg_catalog.oid) \
                      AND (g.tgrelid = a.attrelid \
                           OR g.tgrelid IN (",
     tree_of!("a.attrelid"),
     "SELECT oid FROM tree))) \
-                 FROM (VALUES (1, 19::pg_catalog.int2), (2, 11::pg_catalog.int2)) AS fires (no, before) ORDER BY fires.no) \
+                 FROM (VALUES (1, 7::pg_catalog.int2), (2, 4::pg_catalog.int2), (3, 19::pg_catalog.int2), (4, 11::pg_catalog.int2)) \
+                     AS fires (no, at) ORDER BY fires.no) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -130,8 +128,8 @@ pub struct Into {
     pub(super) partitioned: bool,
     /// A trigger may keep rows from being inserted, or a policy may hide rows of the same key.
     pub(super) may_drop: bool,
-    /// A trigger, rule or partition may make something else of a row that is changed.
-    pub(super) may_rewrite: bool,
+    /// A trigger may make something else of rows that are inserted, or of others when they are.
+    pub(super) may_remake: bool,
     /// What rows say besides their key has to be unique.
     pub is_unique_besides: bool,
     /// Rows refer to each other, or may break a constraint until all are in: they come in one transaction.
@@ -165,7 +163,8 @@ impl Into {
             return Err(Error::new(ErrorKind::Columns, message));
         }
         let key = if key.is_empty() { Vec::new() } else { unique_key(session, relation, key).await? };
-        let holds_back = rows.first().map_or_else(Vec::new, |row| row.get::<_, Vec<bool>>(8));
+        let fires = rows.first().map_or_else(Vec::new, |row| row.get::<_, Vec<bool>>(6));
+        let fires = |no: usize| fires.get(no) == Some(&true);
         let column = |row: &Row| Column { name: row.get(0), plain_as: row.get(1), always: row.get(3) };
         Ok(Into {
             relation: relation.clone(),
@@ -173,12 +172,12 @@ impl Into {
             columns: rows.iter().map(column).collect(),
             overriding: rows.iter().any(|row| row.get(2)),
             key,
-            may_drop: rows.first().is_some_and(|row| row.get(4)),
-            may_rewrite: rows.first().is_some_and(|row| row.get(5)),
-            is_unique_besides: rows.first().is_some_and(|row| row.get(6)),
-            comes_together: rows.first().is_some_and(|row| row.get(7)),
-            may_hold_back: holds_back.first() == Some(&true),
-            may_keep: holds_back.get(1) == Some(&true),
+            is_unique_besides: rows.first().is_some_and(|row| row.get(4)),
+            comes_together: rows.first().is_some_and(|row| row.get(5)),
+            may_drop: fires(0),
+            may_remake: fires(1),
+            may_hold_back: fires(2),
+            may_keep: fires(3),
             partitioned: plan.table.kind == RelationKind::Partitioned,
         })
     }

@@ -17,6 +17,7 @@ mod skip_verified;
 mod truncate;
 mod turns;
 mod unasked;
+mod upsert;
 mod waiting;
 
 use crate::guards::wait_for_words;

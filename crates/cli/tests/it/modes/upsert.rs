@@ -1,0 +1,139 @@
+//! Merging is what `INSERT ... ON CONFLICT DO UPDATE` does: with triggers on the rows that come, with other unique indexes beside the
+//! key, and whatever others do to the rows meanwhile.
+
+use super::{assert_nothing_left, changes, load};
+use crate::scene::{Files, PATIENCE};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
+
+/// What the server itself makes of the rows of `input`.
+const UPSERT: &str = "INSERT INTO t (id, mail, n) SELECT id, mail, n FROM input ON CONFLICT (id) DO UPDATE \
+    SET mail = excluded.mail, n = excluded.n WHERE (t.mail, t.n) IS DISTINCT FROM (excluded.mail, excluded.n)";
+
+const FUNCTIONS: &str = "\
+    CREATE TABLE audit (id int); \
+    CREATE FUNCTION low() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.mail := lower(NEW.mail); RETURN NEW; END'; \
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO audit VALUES (NEW.id); RETURN NULL; END'; \
+    CREATE FUNCTION mark() RETURNS trigger LANGUAGE plpgsql AS \
+        'BEGIN UPDATE t SET n = n + 100 WHERE id IN (1, NEW.id); RETURN NULL; END'; ";
+
+/// A table with a trigger of the root or of a leaf, and an audit of updates.
+fn with_trigger(major: u32, partitioned: bool, trigger: &str) -> Database {
+    let database = Server::shared(major).database();
+    let (by, leaf, of) = match partitioned {
+        true => (" PARTITION BY RANGE (id)", "CREATE TABLE leaf PARTITION OF t DEFAULT;", "leaf"),
+        false => ("", "", "t"),
+    };
+    database.sql(&format!(
+        "{FUNCTIONS} CREATE TABLE t (id int PRIMARY KEY, mail text, n int){by}; {leaf} \
+         CREATE TRIGGER audit AFTER UPDATE ON {of} FOR EACH ROW EXECUTE FUNCTION note(); \
+         INSERT INTO t VALUES (1, 'x', 1), (3, 'same', 3); CREATE TRIGGER comes {trigger}",
+        trigger = trigger.replace("ON t", &format!("ON {of}"))
+    ));
+    database
+}
+
+#[test]
+fn what_a_trigger_has_made_of_a_new_row_stays() {
+    let files = Files::new();
+    let csv = b"id,mail,n\n1,y,10\n2,ABC,20\n3,same,3\n";
+    let source = files.put("a.csv", csv);
+    let triggers = [
+        "BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION low()",
+        "BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION low()",
+        "AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION mark()",
+    ];
+    side_by_side(MAJORS, |major| {
+        for (trigger, partitioned) in triggers.iter().flat_map(|trigger| [(trigger, false), (trigger, true)])
+        {
+            let what = format!("PostgreSQL {major}, {trigger}, partitioned {partitioned}");
+            let wanted = with_trigger(major, partitioned, trigger);
+            wanted.sql("CREATE TABLE input (id int, mail text, n int)");
+            wanted.copy_in("COPY input FROM STDIN (FORMAT csv, HEADER true)", csv.to_vec()).unwrap();
+            wanted.sql(UPSERT);
+            for atomic in ["--atomic=true", "--atomic=false"] {
+                let database = with_trigger(major, partitioned, trigger);
+                let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", atomic]);
+                assert_eq!(changes(&load), [1, 1, 1, 0, 0], "{what}, {atomic}");
+                for table in ["t", "audit"] {
+                    assert_eq!(database.digest(table), wanted.digest(table), "{what}, {atomic}, {table}");
+                }
+                assert_nothing_left(&database, &what);
+            }
+        }
+    });
+}
+
+/// A row that is changed leads to one that is inserted, and has a trigger.
+#[test]
+fn changed_rows_may_lead_to_new_ones_that_a_trigger_has_made() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,boss,name\n1,2,A\n2,1,B\n");
+    side_by_side(MAJORS, |major| {
+        for atomic in ["--atomic=true", "--atomic=false"] {
+            let database = Server::shared(major).database();
+            database.sql(
+                "CREATE TABLE t (id int PRIMARY KEY, boss int REFERENCES t, name text); INSERT INTO t VALUES (1, NULL, 'x'); \
+                 CREATE FUNCTION low() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.name := lower(NEW.name); RETURN NEW; END'; \
+                 CREATE TRIGGER low BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION low()",
+            );
+            let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", atomic]);
+            assert_eq!(changes(&load), [1, 1, 0, 0, 0], "PostgreSQL {major}, {atomic}");
+            let rows = database.value("SELECT string_agg(concat(id, boss, name), ' ' ORDER BY id) FROM t");
+            assert_eq!(rows, "12A 21b", "PostgreSQL {major}, {atomic}");
+        }
+    });
+}
+
+/// The load inserts while another session holds row 2, and has changed others by the time that it lets go.
+fn beside(database: &Database, change: &str, options: &[&str]) -> [u64; 5] {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,file\n2,file\n3,same\n");
+    let slowly = format!("BEGIN; INSERT INTO t VALUES (2, 'other'); {change}; SELECT pg_sleep(4); COMMIT");
+    std::thread::scope(|scope| {
+        scope.spawn(|| database.sql(&slowly));
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+        assert!(database.wait_for(waits, 1, || true));
+        changes(&load(database, &[&source]).args(["--key", "id", "--lock-timeout", "30s"]).args(options))
+    })
+}
+
+const ROWS: &str = "SELECT string_agg(id || note, ' ' ORDER BY id) FROM t";
+
+#[test]
+fn a_row_that_others_delete_or_move_meanwhile_is_inserted() {
+    side_by_side(MAJORS, |major| {
+        let partitions = "PARTITION BY RANGE (id); CREATE TABLE leaf PARTITION OF t DEFAULT";
+        let trigger = "; CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+                       CREATE TRIGGER keep BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION keep()";
+        for kind in ["", partitions, trigger] {
+            for (change, moved) in
+                [("DELETE FROM t WHERE id = 1", ""), ("UPDATE t SET id = 100 WHERE id = 1", " 100old")]
+            {
+                for mode in ["merge", "insert-new"] {
+                    let database = Server::shared(major).database();
+                    database.sql(&format!(
+                        "CREATE TABLE t (id int PRIMARY KEY, note text) {kind}; INSERT INTO t VALUES (1, 'old'), (3, 'same')"
+                    ));
+                    let done = beside(&database, change, &["--mode", mode]);
+                    let what = format!("PostgreSQL {major}, {kind}, {change}, {mode}");
+                    let rows = database.value(ROWS);
+                    match mode {
+                        "merge" => {
+                            assert_eq!(rows, format!("1file 2file 3same{moved}"), "{what}");
+                            assert_eq!(done, [1, 1, 1, 0, 0], "{what}");
+                        }
+                        // Which of the two came first nobody can tell.
+                        _ => {
+                            let without = format!("2other 3same{moved}");
+                            assert!(
+                                [without.clone(), format!("1file {without}")].contains(&rows),
+                                "{what}: {rows}"
+                            );
+                        }
+                    }
+                    assert_nothing_left(&database, &what);
+                }
+            }
+        }
+    });
+}
