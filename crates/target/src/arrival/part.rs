@@ -241,7 +241,11 @@ async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
         false => 0,
     };
     let deleted = execute(session, way, &into.delete_missing_sql(), &all).await?;
-    Ok(Changes { deleted, held_back: surplus.saturating_sub(deleted), ..Changes::default() })
+    let held_back = match surplus.saturating_sub(deleted) {
+        0 => 0,
+        less => less.min(count(session, way, &into.count_surplus_sql(), &all).await?),
+    };
+    Ok(Changes { deleted, held_back, ..Changes::default() })
 }
 
 fn dropped(relation: &Relation, rows: u64) -> Error {

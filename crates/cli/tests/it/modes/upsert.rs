@@ -137,3 +137,35 @@ fn a_row_that_others_delete_or_move_meanwhile_is_inserted() {
         }
     });
 }
+
+/// The other session deletes one of two rows that are to go when the load has counted them.
+#[test]
+fn rows_that_others_delete_meanwhile_are_not_held_back() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n1,same\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (1, 'same'), (2, 'x'), (3, 'x'); CREATE TABLE gate (id int); \
+         CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN LOCK TABLE public.gate IN ACCESS SHARE MODE; RETURN NULL; END'; \
+         CREATE FUNCTION go() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'; \
+         CREATE TRIGGER wait BEFORE DELETE ON t FOR EACH STATEMENT EXECUTE FUNCTION wait(); \
+         CREATE TRIGGER go BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION go()",
+    );
+    let held = "SELECT count(*) FROM pg_locks WHERE granted AND relation = 'gate'::regclass";
+    let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'gate'::regclass";
+    let told = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            database.sql(&format!(
+                "SET session_replication_role = replica; BEGIN; LOCK TABLE gate IN ACCESS EXCLUSIVE MODE; \
+                 DO $$ BEGIN FOR i IN 1..3000 LOOP EXIT WHEN ({waits}) > 0; PERFORM pg_sleep(0.01); END LOOP; END $$; \
+                 DELETE FROM t WHERE id = 2; COMMIT"
+            ));
+        });
+        assert!(database.wait_for(held, 1, || true));
+        let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--delete-missing"]);
+        merge.args(["--lock-timeout", "30s"]).run(PATIENCE).expect_code(0).stderr
+    });
+    assert!(told.contains("0 inserted, 0 updated, 1 unchanged, 1 deleted"), "{told}");
+    assert!(!told.contains("held back"), "{told}");
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+}
