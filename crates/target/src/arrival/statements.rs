@@ -1,6 +1,6 @@
 //! The statements by which rows of a staging table come into their table. All names are quoted; no value stands in them.
 
-use super::table::{Column, Into};
+use super::table::{Column, Into, KeyColumn};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 
 /// In so many turns the rows of a range are brought in where that pays: records that stand side by side in a file have
@@ -59,7 +59,7 @@ impl Into {
 
     /// The row `t` of the table has the key of the row `s` of the staging table.
     pub(super) fn same_key(&self) -> String {
-        let same = |column: &super::table::KeyColumn| {
+        let same = |column: &KeyColumn| {
             let name = quote_ident(&column.name);
             format!("t.{name} {} s.{name}", column.operators[0])
         };
@@ -132,8 +132,29 @@ impl Into {
             self.overriding(),
             self.fields(),
             self.missing(span),
-            quote_columns(&self.key_names())
+            self.arbiter()
         )
+    }
+
+    /// The columns with collation and operator class: without, all unique indexes on these columns would be meant, by one of which two
+    /// keys may be the same that the key tells apart, and rows go unnoticed.
+    fn arbiter(&self) -> String {
+        let column = |column: &KeyColumn| {
+            let collation =
+                column.collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
+            format!("{}{collation} {}", quote_ident(&column.name), column.operator_class)
+        };
+        self.key.iter().map(column).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Changes rows and inserts those whose key is not there, as of one moment, and tells how many: only behind both do triggers AFTER
+    /// INSERT and the checks of foreign keys see the rows. `None` where nothing is changed.
+    pub(super) fn update_and_insert_sql(&self, span: &Span) -> Option<String> {
+        let (update, insert) = (self.update_sql(span, false)?, self.insert_missing_sql(span));
+        Some(format!(
+            "WITH u AS ({update} RETURNING 1), i AS ({insert} RETURNING 1) \
+             SELECT (SELECT pg_catalog.count(*) FROM u), (SELECT pg_catalog.count(*) FROM i)"
+        ))
     }
 
     /// Counts rows of this span whose key is not there.

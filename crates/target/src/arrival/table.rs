@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the operators
-/// (=, >=, <) of the index: no predicate, no expression, not deferrable, of the columns' own collations.
+/// (=, >=, <) of the index, its type, and the index's operator class and collation: no predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
     SELECT i.indexrelid, a.attname::pg_catalog.text, \
            ARRAY(SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
@@ -21,7 +21,9 @@ const KEY_SQL: &str = "\
                  WHERE m.amopfamily = c.opcfamily AND m.amoplefttype = c.opcintype AND m.amoprighttype = c.opcintype \
                    AND m.amopstrategy IN (1, 3, 4) \
                  ORDER BY CASE m.amopstrategy WHEN 3 THEN 0 WHEN 4 THEN 1 ELSE 2 END), \
-           pg_catalog.format_type(a.atttypid, a.atttypmod), pg_catalog.format('%I.%I', cn.nspname, c.opcname) \
+           pg_catalog.format_type(a.atttypid, a.atttypmod), pg_catalog.format('%I.%I', cn.nspname, c.opcname), \
+           (SELECT pg_catalog.format('%I.%I', n.nspname, l.collname) FROM pg_catalog.pg_collation l \
+            JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace WHERE l.oid = i.indcollation[k.no]) \
     FROM pg_catalog.pg_index i \
     CROSS JOIN LATERAL pg_catalog.generate_series(0, i.indnkeyatts - 1) AS k (no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
@@ -101,6 +103,8 @@ pub struct KeyColumn {
     pub(super) type_name: String,
     /// The index's operator class for it, ready for SQL.
     pub(super) operator_class: String,
+    /// The index's collation for it, ready for SQL; `None` where the type has none.
+    pub(super) collation: Option<String>,
 }
 
 /// A column that the files fill.
@@ -321,6 +325,7 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
             operators: row.get::<_, Vec<String>>(2).try_into().unwrap_or_default(),
             type_name: row.get(3),
             operator_class: row.get(4),
+            collation: row.get(5),
         })
         .collect();
     match found.is_empty() {

@@ -38,7 +38,7 @@ pub(super) const CHECKS_SQL: &str = "\
 
 /// Unique indexes: name, that of the constraint, access method, predicate, NULLS NOT DISTINCT, expressions of the key, their
 /// equality, their collations, all columns they are made from, whether values may be the same though their bytes are others, WITHOUT
-/// OVERLAPS.
+/// OVERLAPS, whether some column has another collation than in the table.
 pub(super) const UNIQUES_SQL: &str = "\
     SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
@@ -63,7 +63,10 @@ pub(super) const UNIQUES_SQL: &str = "\
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
            EXISTS (SELECT FROM pg_catalog.pg_collation l \
-                   WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic), false \
+                   WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic), false, \
+           EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) k (no) \
+                   JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
+                   WHERE a.attcollation <> i.indcollation[k.no]) \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
@@ -92,7 +95,7 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
                      SELECT FROM pg_catalog.pg_depend p \
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
-           true, c.contype IN ('p', 'u') \
+           true, c.contype IN ('p', 'u'), false \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \

@@ -59,6 +59,8 @@ pub(super) struct Unique {
     pub(super) is_loose: bool,
     /// It is one WITHOUT OVERLAPS, whose last part takes no empty range.
     pub(super) is_temporal: bool,
+    /// Some column has another collation than in the table.
+    pub(super) is_collated_otherwise: bool,
 }
 
 /// A unique key of columns as they are.
@@ -314,6 +316,7 @@ impl Facts {
             columns: key.cloned().collect(),
             is_loose: true,
             is_temporal: false,
+            is_collated_otherwise: false,
         };
         Facts {
             relation: plan.table.relation.clone(),
@@ -367,6 +370,7 @@ fn unique(row: &Row) -> Unique {
         columns: row.get(8),
         is_loose: row.get(9),
         is_temporal: row.get(10),
+        is_collated_otherwise: row.get(11),
     }
 }
 

@@ -26,13 +26,13 @@ impl Unique {
         self.names().map(|name| format!("{of}.{name} IS NOT NULL")).collect::<Vec<_>>().join(" AND ")
     }
 
-    /// It is on exactly these columns.
+    /// It is on exactly these columns, as the table has them.
     pub(super) fn is_on(&self, key: &[String]) -> bool {
         let mut own: Vec<String> = self.parts.iter().map(KeyPart::quoted).collect();
         let mut wanted: Vec<String> = key.iter().map(|name| quote_ident(name)).collect();
         own.sort();
         wanted.sort();
-        self.predicate.is_none() && own == wanted
+        self.predicate.is_none() && !self.is_collated_otherwise && own == wanted
     }
 }
 

@@ -84,6 +84,36 @@ fn changed_rows_may_lead_to_new_ones_that_a_trigger_has_made() {
     });
 }
 
+/// `a` and `A` are one value to the index beside the key, and two to the key.
+#[test]
+fn a_key_by_another_collation_beside_the_key_refuses_and_hides_nothing() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"k,v\nabc,2\nother,3\n");
+    side_by_side(MAJORS, |major| {
+        for mode in ["merge", "insert-new"] {
+            let database = Server::shared(major).database();
+            database.sql(
+                "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false); \
+                 CREATE TABLE t (k text PRIMARY KEY, v int); CREATE UNIQUE INDEX beside ON t (k COLLATE ci); \
+                 INSERT INTO t VALUES ('ABC', 1)",
+            );
+            let merge = load(&database, &[&source]).args(["--mode", mode, "--key", "k"]);
+            let failed = merge.run(PATIENCE).expect_code(1);
+            assert!(
+                failed.stderr.contains("SQLSTATE 23505"),
+                "PostgreSQL {major}, {mode}\n{}",
+                failed.stderr
+            );
+            let rows = "SELECT string_agg(k || v, ' ' ORDER BY v) FROM t";
+            assert_eq!(database.value(rows), "ABC1", "PostgreSQL {major}, {mode}");
+            let told = merge.args(["--on-error", "skip"]).run(PATIENCE).expect_code(3).stderr;
+            assert_eq!(database.value(rows), "ABC1 other3", "PostgreSQL {major}, {mode}\n{told}");
+            assert_eq!(database.value("SELECT record || ' ' || sqlstate FROM howdah.reject"), "1 23505");
+            assert_nothing_left(&database, mode);
+        }
+    });
+}
+
 /// The load inserts while another session holds row 2, and has changed others by the time that it lets go.
 fn beside(database: &Database, change: &str, options: &[&str]) -> [u64; 5] {
     let files = Files::new();
