@@ -23,6 +23,7 @@ use howdah_model::{
     counted, plural,
 };
 use howdah_target::arrival::duplicates::{self, Twins};
+use howdah_target::arrival::order;
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
@@ -147,6 +148,10 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     if run.plan.job.arrival.delete_missing {
         expect_none_left_out(run)?;
     }
+    let relations: Vec<&Relation> = tables.iter().map(|(table, _)| &table.table.relation).collect();
+    let in_order = async |session: &Session| order::parents_first(session, &relations).await;
+    let order = on_session(run, in_order).await?;
+    let tables: Vec<_> = order.into_iter().map(|no| tables[no]).collect();
     let mut all = Vec::new();
     for (table, staging) in &tables {
         let read =
@@ -194,13 +199,16 @@ async fn come_in(run: &Run, ledger: &Ledger, tables: &Staged<'_>, all: &[Into]) 
     } else {
         for (into, rows) in all.iter().zip(&waiting) {
             parts::by_parts(run, ledger, into, *rows).await?;
-            let by = run.plan.job.verify;
+        }
+        for into in all.iter().rev().filter(|_| arrival.delete_missing) {
+            parts::delete_missing(run, ledger, into).await?;
+        }
+        let by = run.plan.job.verify;
+        for into in all.iter().filter(|_| by != Verify::None) {
             let check = async |session: &Session| {
                 verify::check_alone(session, surroundings(run, ledger), way(run, into), by).await
             };
-            if by != Verify::None {
-                on_session(run, check).await?;
-            }
+            on_session(run, check).await?;
         }
     }
     expect_not_emptied(run, ledger).await?;

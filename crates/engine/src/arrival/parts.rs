@@ -81,7 +81,7 @@ impl Cut {
     }
 }
 
-/// Brings them in, then deletes what no record has if that was asked. Parts that are in already, the ledger knows.
+/// Brings them in. Parts that are in already, the ledger knows.
 pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64) -> Result<()> {
     let sessions = sessions(run);
     let job_id = &run.plan.job_id;
@@ -119,10 +119,11 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         progress.note(one_part(run, ledger, into, no, span, progress).await)
     });
     let done: Vec<Result<()>> = work.buffer_unordered(sessions as usize).collect().await;
-    done.into_iter().collect::<Result<()>>()?;
-    if !run.plan.job.arrival.delete_missing {
-        return Ok(());
-    }
+    done.into_iter().collect()
+}
+
+/// Deletes what no record has, unless the ledger knows that it is done.
+pub(super) async fn delete_missing(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
     run.when_open().await?;
     let delete = async |session: &Session| {
         let (around, nothing) = (surroundings(run, ledger), Span::default());

@@ -116,7 +116,7 @@ pub async fn commit_step(
 }
 
 /// Brings all rows of all tables in, in one transaction with these statements, which tell the end of the job. Nothing
-/// happens if it is done already.
+/// happens if it is done already. The tables are in the order of [`super::order`]: what goes, goes behind all that comes, the other way round.
 ///
 /// # Errors
 /// As [`commit_step`].
@@ -136,11 +136,12 @@ pub async fn commit_all(
             }
             let (rows, changes) = come_in(session, *way, &Span::default()).await?;
             around.ledger.settle_step(session, around.job_id, relation, step, rows, changes).await?;
-            if way.delete_missing {
-                around.ledger.claim_step(session, around.job_id, relation, Step::Delete).await?;
-                let changes = delete_missing(session, *way).await?;
-                around.ledger.settle_step(session, around.job_id, relation, Step::Delete, 0, changes).await?;
-            }
+        }
+        for way in ways.iter().rev().filter(|way| way.delete_missing) {
+            let (relation, step) = (&way.into.relation, Step::Delete);
+            around.ledger.claim_step(session, around.job_id, relation, step).await?;
+            let changes = delete_missing(session, *way).await?;
+            around.ledger.settle_step(session, around.job_id, relation, step, 0, changes).await?;
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
         ending(session).await?;

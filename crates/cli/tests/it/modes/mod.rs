@@ -12,6 +12,7 @@ mod refused;
 mod replace;
 mod replace_skip;
 mod rivals;
+mod several;
 mod skip;
 mod skip_verified;
 mod truncate;

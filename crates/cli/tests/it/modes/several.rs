@@ -1,0 +1,92 @@
+//! Several tables of one load come in, and lose rows, in the order that their foreign keys ask for, whatever their names.
+
+use super::assert_nothing_left;
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
+
+fn load(database: &Database, files: &Files, options: &[&str]) -> HowdahCommand {
+    howdah("load")
+        .args(["--format", "csv", "--header", "--to", &database.conninfo()])
+        .args(options)
+        .arg(files.path().join("{table}.csv"))
+}
+
+#[test]
+fn rows_come_behind_those_that_they_lead_to() {
+    let files = Files::new();
+    files.put("a_child.csv", b"id,parent\n1,1\n2,2\n");
+    files.put("b_parent.csv", b"id,top\n1,1\n2,1\n");
+    files.put("c_top.csv", b"id\n1\n");
+    side_by_side(MAJORS, |major| {
+        for (by, parts) in
+            [("", ""), ("PARTITION BY RANGE (id)", "CREATE TABLE leaf PARTITION OF b_parent DEFAULT;")]
+        {
+            for options in
+                [&["--atomic"][..], &["--atomic", "--on-error", "skip"], &["--mode", "merge", "--key", "id"]]
+            {
+                let database = Server::shared(major).database();
+                database.sql(&format!(
+                    "CREATE TABLE c_top (id int PRIMARY KEY); \
+                     CREATE TABLE b_parent (id int PRIMARY KEY, top int REFERENCES c_top) {by}; {parts} \
+                     CREATE TABLE a_child (id int PRIMARY KEY, parent int REFERENCES b_parent, next int REFERENCES a_child)"
+                ));
+                load(&database, &files, options).run(PATIENCE).expect_code(0);
+                assert_eq!(
+                    database.value("SELECT count(*) FROM a_child"),
+                    "2",
+                    "PostgreSQL {major}, {options:?}"
+                );
+                assert_nothing_left(&database, "several tables");
+            }
+        }
+    });
+}
+
+/// Tables that lead to each other in a circle come in as before: the server checks their keys at the end, if they are deferred.
+#[test]
+fn tables_that_lead_to_each_other_come_in_at_once() {
+    let files = Files::new();
+    files.put("a.csv", b"id,other\n1,2\n");
+    files.put("b.csv", b"id,other\n2,1\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE a (id int PRIMARY KEY, other int); \
+         CREATE TABLE b (id int PRIMARY KEY, other int REFERENCES a DEFERRABLE INITIALLY DEFERRED); \
+         ALTER TABLE a ADD FOREIGN KEY (other) REFERENCES b DEFERRABLE INITIALLY DEFERRED",
+    );
+    load(&database, &files, &["--atomic"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT a.other || ' ' || b.other FROM a, b"), "2 1");
+}
+
+#[test]
+fn rows_are_deleted_behind_those_that_lead_to_them() {
+    let files = Files::new();
+    files.put("customer.csv", b"id,name\n1,a\n3,c\n");
+    files.put("orders.csv", b"id,customer\n10,1\n11,3\n");
+    side_by_side(MAJORS, |major| {
+        for action in ["", "ON DELETE CASCADE"] {
+            for atomic in ["--atomic=true", "--atomic=false"] {
+                let database = Server::shared(major).database();
+                // Order 11 goes from a customer who leaves to a new one, and keeps what the file does not say.
+                database.sql(&format!(
+                    "CREATE TABLE customer (id int PRIMARY KEY, name text); \
+                     CREATE TABLE orders (id int PRIMARY KEY, customer int REFERENCES customer {action}, paid text); \
+                     INSERT INTO customer VALUES (1, 'x'), (2, 'b'); \
+                     INSERT INTO orders VALUES (10, 1, 'yes'), (11, 2, 'kept'), (12, 2, 'gone')"
+                ));
+                let options =
+                    ["--mode", "merge", "--key", "id", "--delete-missing", "--verify", "checksum", atomic];
+                load(&database, &files, &options).run(PATIENCE).expect_code(0);
+                let what = format!("PostgreSQL {major}, {action}, {atomic}");
+                let orders =
+                    "SELECT string_agg(concat(id, ' ', customer, ' ', paid), ', ' ORDER BY id) FROM orders";
+                assert_eq!(database.value(orders), "10 1 yes, 11 3 kept", "{what}");
+                let customers = "SELECT string_agg(id || name, ' ' ORDER BY id) FROM customer";
+                assert_eq!(database.value(customers), "1a 3c", "{what}");
+                let deleted = "SELECT string_agg(target || ' ' || deleted, ', ' ORDER BY target) FROM howdah.step WHERE name = 'delete'";
+                assert_eq!(database.value(deleted), "public.customer 1, public.orders 1", "{what}");
+                assert_nothing_left(&database, &what);
+            }
+        }
+    });
+}
