@@ -13,6 +13,7 @@ use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::replace::{self, Replacement};
 use crate::session::{Session, toast};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal, quote_relation};
+use crate::tree::tree_of;
 use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
@@ -30,20 +31,23 @@ const NEW_PREFIX: &str = "howdah_new";
 const TRIES: u32 = 3;
 
 /// The columns `$2` of table `$1` in this order, as CREATE TABLE takes them; whether each may be demanded to be there
-/// (`$3` is the key), since no trigger will fill it.
-const COLUMNS_SQL: &str = "\
-    SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), \
+/// (`$3` is the key), since no trigger, of a partition neither, will fill it.
+const COLUMNS_SQL: &str = concat!(
+    "SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), \
            CASE WHEN a.attcollation <> t.typcollation \
                 THEN pg_catalog.format('%I.%I', cn.nspname, c.collname) END, \
            a.attname = ANY ($3) OR (a.attnotnull AND NOT EXISTS ( \
-               SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = a.attrelid AND g.tgtype & 7::pg_catalog.int2 = 7)) \
+               SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7::pg_catalog.int2 = 7 AND g.tgrelid IN (",
+    tree_of!("a.attrelid"),
+    "SELECT oid FROM tree))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation \
     LEFT JOIN pg_catalog.pg_namespace cn ON cn.oid = c.collnamespace \
-    ORDER BY wanted.no";
+    ORDER BY wanted.no"
+);
 
 /// What a staging table of this name has.
 const PRESENT_SQL: &str = "\

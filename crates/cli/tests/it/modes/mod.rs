@@ -3,6 +3,7 @@
 mod atomic;
 mod freeze;
 mod kills;
+mod leaf_triggers;
 mod limited;
 mod lost;
 mod meanwhile;
