@@ -250,17 +250,34 @@ async fn settle_duplicates(run: &Run, ledger: &Ledger, into: &Into) -> Result<()
             duplicates::thin_out(session, into, keep == Keep::Last).await?;
             duplicates::index_key(session, into).await
         };
-        return on_session(run, thin_out).await.map(|_| ());
+        return match on_session(run, thin_out).await? {
+            true => Ok(()),
+            false => Err(not_told_apart(into)),
+        };
     }
     let twins = on_session(run, async |session| duplicates::earliest(session, into).await).await?;
-    let Some(twins) = twins else { return Ok(()) };
+    let Some(twins) = twins else { return Err(not_told_apart(into)) };
     let receipts = on_session(run, async |session| ledger.receipts(session, &run.plan.job_id).await).await?;
     run.set_receipts(by_file(receipts));
     Err(repeated(run, into, twins))
 }
 
+fn key_columns(into: &Into) -> String {
+    into.key.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Records are looked for by the equality of their types; the index may have an operator class with another one.
+fn not_told_apart(into: &Into) -> Error {
+    let message = format!(
+        "records for {} have the same key ({}) by the operator class of its unique index, and not by the equality of its type: which \
+         of them count cannot be told",
+        into.relation,
+        key_columns(into)
+    );
+    Error::new(ErrorKind::Record, message).with_hint("leave one record of each key in the sources")
+}
+
 fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
-    let key: Vec<&str> = into.key.iter().map(|column| column.name.as_str()).collect();
     let spots = Spots::new(run);
     let first = spots.place_in_file(run, twins.first);
     let also = match (first.file, first.record) {
@@ -272,7 +289,7 @@ fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
         0 | 1 => String::new(),
         count => format!("; {count} records repeat a key"),
     };
-    let message = format!("it has the same key ({}){also}{more}", key.join(", "));
+    let message = format!("it has the same key ({}){also}{more}", key_columns(into));
     Error::new(ErrorKind::Record, message)
         .at(spots.place_in_file(run, twins.second))
         .with_hint("--keep last lets the last record of each key count, --keep first the first")

@@ -114,6 +114,37 @@ fn a_key_by_another_collation_beside_the_key_refuses_and_hides_nothing() {
     });
 }
 
+/// `a` and `A` are one value to the operator class of the key's index, and two to their type.
+#[test]
+fn records_that_only_the_index_takes_for_one_key_are_an_error() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"k,v\na,1\nA,2\n");
+    let operators = [(1, "<"), (2, "<="), (3, "="), (4, ">="), (5, ">")].map(|(no, sign)| {
+        format!(
+            "CREATE FUNCTION ci_{no}(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) {sign} lower(b)'; \
+             CREATE OPERATOR #{sign} (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_{no}); "
+        )
+    });
+    let database = Server::shared(15).database();
+    database.sql(&format!(
+        "{} CREATE FUNCTION ci(a text, b text) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT bttextcmp(lower(a), lower(b))'; \
+         CREATE OPERATOR CLASS ci FOR TYPE text USING btree AS \
+             OPERATOR 1 #<, OPERATOR 2 #<=, OPERATOR 3 #=, OPERATOR 4 #>=, OPERATOR 5 #>, FUNCTION 1 ci(text, text); \
+         CREATE TABLE t (k text, v int); CREATE UNIQUE INDEX ON t (k ci)",
+        operators.concat()
+    ));
+    for keep in ["error", "first", "last"] {
+        let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k", "--keep", keep]);
+        let failed = merge.run(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains("by the operator class of its unique index"), "{keep}\n{failed}");
+        assert_eq!(database.value("SELECT count(*) FROM t"), "0", "{keep}");
+        assert_nothing_left(&database, keep);
+    }
+    let source = files.put("a.csv", b"k,v\na,1\nb,2\n");
+    let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k"]);
+    assert_eq!(changes(&merge), [2, 0, 0, 0, 0]);
+}
+
 /// The load inserts while another session holds row 2, and has changed others by the time that it lets go.
 fn beside(database: &Database, change: &str, options: &[&str]) -> [u64; 5] {
     let files = Files::new();
