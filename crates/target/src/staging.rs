@@ -4,6 +4,13 @@
 //! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks; that of a check
 //! is not, so that no publication FOR ALL TABLES sends its rows to subscribers that have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
 
+mod names;
+pub(crate) mod own;
+
+use names::is_of_check;
+pub(crate) use names::PREFIX;
+pub use names::{beside, is_name_of_new_table, is_new_table, name, name_of_check, new_table, sequence};
+
 use crate::arrival::borders;
 use crate::arrival::table::expect_same_types;
 use crate::define;
@@ -11,21 +18,13 @@ use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::replace::{self, Replacement};
+use crate::same_table;
 use crate::session::{Session, toast};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal, quote_relation};
 use crate::tree::tree_of;
 use howdah_model::{Error, ErrorKind, Relation, Result, StagingPlan, TableChange, TablePlan, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
-
-/// Names of staging tables begin so: a job's digest and the number of the table follow.
-pub(crate) const PREFIX: &str = "staging";
-
-/// Names of those in which rows are looked at only begin so.
-const CHECK_PREFIX: &str = "check";
-
-/// Names of tables that take the place of others begin so; names of their indexes go on behind them, within 63 bytes.
-const NEW_PREFIX: &str = "howdah_new";
 
 /// Whoever makes the same table meanwhile is another run of the job: the next try finds it.
 const TRIES: u32 = 3;
@@ -49,39 +48,11 @@ const COLUMNS_SQL: &str = concat!(
     ORDER BY wanted.no"
 );
 
-/// What a staging table of this name has.
+/// What the staging table of this OID has.
 const PRESENT_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
-    FROM pg_catalog.pg_attribute a WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attnum > 0 \
+    FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 \
       AND NOT a.attisdropped ORDER BY a.attnum";
-
-/// The names of a job's staging table for the table of this number: `digest` is that of the job's name.
-pub fn name(schema: &str, digest: &str, table_no: usize) -> Relation {
-    Relation { schema: schema.to_owned(), name: format!("{PREFIX}_{digest}_{table_no}") }
-}
-
-/// The same of a table whose rows are looked at and come nowhere.
-pub fn name_of_check(schema: &str, digest: &str, table_no: usize) -> Relation {
-    Relation { schema: schema.to_owned(), name: format!("{CHECK_PREFIX}_{digest}_{table_no}") }
-}
-
-/// The name of the new table that takes the place of this one, the job's table of this number.
-pub fn beside(old: &Relation, digest: &str, table_no: usize) -> Relation {
-    Relation { schema: old.schema.clone(), name: format!("{NEW_PREFIX}_{digest}_{table_no}") }
-}
-
-/// The same where rows wait in a staging table: the table itself, if that is the new one.
-pub fn new_table(old: &Relation, staging: &StagingPlan) -> Relation {
-    match staging.relation.name.strip_prefix(PREFIX) {
-        Some(rest) => Relation { schema: old.schema.clone(), name: format!("{NEW_PREFIX}{rest}") },
-        None => staging.relation.clone(),
-    }
-}
-
-/// The sequence that counts the records of a staging table.
-pub fn sequence(staging: &Relation) -> Relation {
-    Relation { schema: staging.schema.clone(), name: format!("{}_place", staging.name) }
-}
 
 /// A column as CREATE TABLE takes it.
 struct Column {
@@ -137,7 +108,12 @@ pub(crate) async fn made_once(session: &Session, make: impl AsyncFn() -> Result<
         session.roll_back().await;
         let overtaken = matches!(
             error.sqlstate(),
-            Some(sqlstate::DUPLICATE_TABLE | sqlstate::DUPLICATE_OBJECT | sqlstate::UNIQUE_VIOLATION)
+            Some(
+                sqlstate::DUPLICATE_TABLE
+                    | sqlstate::DUPLICATE_OBJECT
+                    | sqlstate::UNIQUE_VIOLATION
+                    | same_table::ANOTHER_SQLSTATE
+            )
         );
         if !overtaken || tries >= TRIES {
             return Err(error);
@@ -162,10 +138,16 @@ async fn make_once(
     let kept = kept_as(session, plan, &plan.table.relation).await?;
     let beside = borders(staging, key);
     let name = quote_relation(&staging.relation);
-    let present = session.client().query_typed(PRESENT_SQL, &[(&name, Type::TEXT)]).await.map_err(fail)?;
-    if !present.is_empty() {
+    let table = &plan.table.relation;
+    if let Some(oid) = own::find(session, ledger, job_id, &staging.relation, table).await? {
+        let present = session.client().query_typed(PRESENT_SQL, &[(&oid, Type::OID)]).await.map_err(fail)?;
+        let has_borders = match &beside {
+            Some(borders) => own::is_beside(session, borders, table).await?,
+            None => true,
+        };
         let same = kept_as(session, plan, &staging.relation).await? == kept
-            && is_as_planned(session, staging, &columns, &present, beside.as_ref()).await?;
+            && has_borders
+            && is_as_planned(staging, &columns, &present);
         if !fresh {
             if !is_new_table(staging) {
                 let fields: Vec<String> = plan.fields.iter().flatten().cloned().collect();
@@ -175,7 +157,8 @@ async fn make_once(
             return run("COMMIT").await;
         }
         // Under the lock no other run of the job is within a chunk; one that waits for it copies into an empty table.
-        run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE")).await?;
+        let expect = same_table::expect_sql(oid, &staging.relation);
+        run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE; {expect}")).await?;
         match (ledger.has_chunks(session, job_id).await?, same) {
             (true, _) => return run("ROLLBACK").await,
             (false, true) => {
@@ -193,12 +176,26 @@ async fn make_once(
         note(session, ledger, job_id, plan, &staging.relation, None).await?;
         return run("COMMIT").await;
     }
+    run(&create_sql(staging, &columns, &kept, beside.as_ref())).await?;
+    note(session, ledger, job_id, plan, &staging.relation, beside).await?;
+    run("COMMIT").await
+}
+
+/// Makes the staging table, and what stands beside it.
+fn create_sql(
+    staging: &StagingPlan,
+    columns: &[Column],
+    kept: &[String],
+    beside: Option<&Relation>,
+) -> String {
+    let name = quote_relation(&staging.relation);
     let mut defined: Vec<String> = columns.iter().map(Column::sql).collect();
-    let mut more = toast::keep_so_sql(&name, &kept);
-    more += &beside.as_ref().map(|borders| format!("; {}", borders::make_sql(borders))).unwrap_or_default();
+    let mut before = String::new();
+    let mut more = toast::keep_so_sql(&name, kept);
+    more += &beside.map(|borders| format!("; {}", borders::make_sql(borders))).unwrap_or_default();
     if let Some(place) = &staging.place {
         let sequence = quote_relation(&place.sequence);
-        run(&format!("CREATE SEQUENCE {sequence} AS bigint MINVALUE 0")).await?;
+        before = format!("CREATE SEQUENCE {sequence} AS bigint MINVALUE 0; ");
         let column = quote_ident(&place.name);
         let literal = quote_literal(&sequence);
         defined.push(format!(
@@ -209,27 +206,15 @@ async fn make_once(
     let unlogged = if is_of_check(&staging.relation) { "UNLOGGED " } else { "" };
     // A publication FOR ALL TABLES lets no row be deleted that nothing identifies. `default_table_access_method` may be one that
     // deletes none.
-    run(&format!(
-        "CREATE {unlogged}TABLE {name} ({}) USING heap WITH (autovacuum_enabled = false); ALTER TABLE {name} REPLICA IDENTITY FULL{more}",
+    format!(
+        "{before}CREATE {unlogged}TABLE {name} ({}) USING heap WITH (autovacuum_enabled = false); \
+         ALTER TABLE {name} REPLICA IDENTITY FULL{more}",
         defined.join(", ")
-    ))
-    .await?;
-    note(session, ledger, job_id, plan, &staging.relation, beside).await?;
-    run("COMMIT").await
+    )
 }
 
-/// What is there under the staging table's name has the columns that it is to have, and what stands beside it.
-async fn is_as_planned(
-    session: &Session,
-    staging: &StagingPlan,
-    columns: &[Column],
-    present: &[Row],
-    beside: Option<&Relation>,
-) -> Result<bool> {
-    let has_borders = match beside {
-        Some(borders) => exists(session, borders).await?,
-        None => true,
-    };
+/// The staging table that is there has the columns that it is to have.
+fn is_as_planned(staging: &StagingPlan, columns: &[Column], present: &[Row]) -> bool {
     let is_there = |column: &Column| {
         present
             .iter()
@@ -237,7 +222,7 @@ async fn is_as_planned(
     };
     let has_place = |name: &String| present.iter().any(|row| row.get::<_, &str>(0) == name);
     let has_place = staging.place.as_ref().is_none_or(|place| has_place(&place.name));
-    Ok(has_borders && has_place && columns.iter().all(is_there))
+    has_place && columns.iter().all(is_there)
 }
 
 /// How columns that the files fill and the table has keep wide values in this one: the table or its staging table. Columns that are
@@ -284,21 +269,6 @@ fn widen_sql(
             )
         }
     }
-}
-
-/// Its rows are looked at and come nowhere.
-fn is_of_check(staging: &Relation) -> bool {
-    staging.name.starts_with(CHECK_PREFIX)
-}
-
-/// It is going to take the place of the table itself.
-pub fn is_new_table(staging: &StagingPlan) -> bool {
-    is_name_of_new_table(&staging.relation.name)
-}
-
-/// The same of a name.
-pub fn is_name_of_new_table(name: &str) -> bool {
-    name.starts_with(NEW_PREFIX)
 }
 
 async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<Vec<Column>> {

@@ -15,7 +15,6 @@ use howdah_target::arrival::table::Into;
 use howdah_target::rewrite::Event;
 use howdah_target::session::{Session, elsewhere};
 use howdah_target::{replace, rewrite, staging, truncate};
-use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 
 /// The name of the column that places are kept in, where no column of the table has it.
@@ -53,14 +52,12 @@ pub(super) fn staging(
     while shape.table.columns.iter().any(|column| column.name == name) {
         name.push('_');
     }
-    let digest: String =
-        Sha256::digest(job_id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let is_asked = job.bad_records.on_error == OnError::Skip;
     let relation = match job.arrival.mode {
-        _ if job.arrival.check => staging::name_of_check(schema, &digest, table_no),
+        _ if job.arrival.check => staging::name_of_check(schema, job_id, table_no),
         // A new table must have no column for places, which the old one has not.
-        Mode::Replace if !is_asked => staging::beside(relation, &digest, table_no),
-        _ => staging::name(schema, &digest, table_no),
+        Mode::Replace if !is_asked => staging::beside(relation, job_id, table_no),
+        _ => staging::name(schema, job_id, table_no),
     };
     let sequence = staging::sequence(&relation);
     let place =

@@ -299,6 +299,29 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
+    /// The job has made the table of this OID and name, in which its rows wait, and has not dropped it.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn has_made(
+        &self,
+        session: &Session,
+        job_id: &str,
+        own: &Relation,
+        oid: u32,
+    ) -> Result<bool> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT FROM {}.undo u WHERE u.undone_at IS NULL AND u.kind = 'staging' AND u.job_id = $1 \
+                            AND u.schema_name = $2 AND u.table_name = $3 AND {} = $4)",
+            self.quoted,
+            table_oid_sql("u")
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] =
+            [(&job_id, Type::TEXT), (&own.schema, Type::TEXT), (&own.name, Type::TEXT), (&oid, Type::OID)];
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's journal").await?;
+        Ok(rows.first().is_some_and(|row| row.get(0)))
+    }
+
     /// The statement that closes the entry of a staging table.
     pub(crate) fn staging_done_sql(&self, job_id: &str, staging: &Relation) -> String {
         format!(

@@ -49,9 +49,10 @@ pub(super) const BUILD_SQL: &str = concat!(
     index_name!(),
     ", t.new) AS new \
                  FROM (SELECT CASE WHEN i.indisunique THEN 'UNIQUE ' END AS unique_sql) u) head \
-    WHERE pg_catalog.to_regclass(pg_catalog.format('%I.%I', t.nspname, ",
+    WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_index j JOIN pg_catalog.pg_class y ON y.oid = j.indexrelid \
+                      WHERE j.indrelid = pg_catalog.to_regclass(t.new)::pg_catalog.oid AND y.relname::pg_catalog.text = ",
     index_name!(),
-    ")) IS NULL \
+    ") \
     UNION ALL \
     SELECT pg_catalog.format(step.sql, t.new, f.conname, pg_catalog.pg_get_constraintdef(f.oid)), step.no, \
            f.conname::pg_catalog.text, false, f.oid, '', '' \

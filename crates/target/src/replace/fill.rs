@@ -49,7 +49,7 @@ async fn fill_once(
         done.map_err(|error| refused(&error, replacement.old))
     };
     run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
-    if staging::exists(session, replacement.new).await? {
+    if staging::own::find(session, ledger, job_id, replacement.new, replacement.old).await?.is_some() {
         if holds_all(session, waiting, replacement).await? {
             return run("ROLLBACK").await;
         }

@@ -16,6 +16,7 @@ mod rivals;
 mod several;
 mod skip;
 mod skip_verified;
+mod strangers;
 mod truncate;
 mod turns;
 mod unasked;
