@@ -24,7 +24,7 @@ use crate::rejected::RejectFile;
 use crate::{Context, arrival, finish, history, rejected, rejects, retry};
 use findings::Findings;
 use howdah_model::summary::Status;
-use howdah_model::{CheckReport, Error, ErrorKind, Event, Plan, Result};
+use howdah_model::{CheckReport, Error, ErrorKind, Event, Plan, Relation, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use std::collections::HashMap;
@@ -219,11 +219,23 @@ async fn forget(context: &Context, ledger: &Ledger, job_id: &str) -> Result<()> 
         let session = context.connection.open().await?;
         context.connection.attend(&session, ledger.end_check(&session, job_id)).await
     };
-    if context.stop.check().is_err() {
+    let left_alone = match context.stop.check() {
+        Ok(()) => retry::patiently(context, FAILED_WITHIN, once).await?,
         // The flag that stopped the check would stop a patient try before it began.
-        return once().await;
+        Err(_) => once().await?,
+    };
+    warn_of_others(context, job_id, left_alone);
+    Ok(())
+}
+
+/// Tables that the ledger says a check has made.
+fn warn_of_others(context: &Context, job_id: &str, tables: Vec<Relation>) {
+    for table in tables {
+        context.warn(format!(
+            "the ledger says that {job_id}, a check, has made the table {table}, which it has not: the table is left alone; see who may write \
+             to the ledger"
+        ));
     }
-    retry::patiently(context, FAILED_WITHIN, once).await
 }
 
 /// Takes away what checks have left whose process is gone; returns how many there were.
@@ -242,7 +254,7 @@ pub(crate) async fn forget_left(context: &Context, schema: &str, but: Option<&st
             }
             let ended = ledger.end_check(&session, &job_id).await;
             ledger.leave_job(&session, &job_id).await?;
-            ended?;
+            warn_of_others(context, &job_id, ended?);
             context.tell(format!("{job_id} was killed: what it has left is dropped"));
             forgotten += 1;
         }

@@ -8,7 +8,7 @@ mod names;
 pub(crate) mod own;
 
 use names::is_of_check;
-pub(crate) use names::PREFIX;
+pub(crate) use names::{PREFIX, is_of_this_check};
 pub use names::{beside, is_name_of_new_table, is_new_table, name, name_of_check, new_table, sequence};
 
 use crate::arrival::borders;
@@ -345,6 +345,11 @@ pub(crate) async fn note(
     ledger.note_change(session, job_id, &change).await
 }
 
+/// What goes with a staging table that is gone: the table beside it, in which its keys are.
+pub(crate) fn drop_beside_sql(staging: &Relation) -> Option<String> {
+    borders::table(staging).map(|borders| drop_borders_sql(&borders))
+}
+
 fn drop_borders_sql(borders: &Relation) -> String {
     format!("DROP TABLE IF EXISTS {}", quote_relation(borders))
 }
@@ -354,9 +359,7 @@ pub fn drop_sql(ledger: &Ledger, job_id: &str, staging: &Relation) -> String {
     format!(
         "SET LOCAL client_min_messages = error; DROP TABLE IF EXISTS {}{}; {}",
         quote_relation(staging),
-        borders::table(staging)
-            .map(|borders| format!("; {}", drop_borders_sql(&borders)))
-            .unwrap_or_default(),
+        drop_beside_sql(staging).map(|drop| format!("; {drop}")).unwrap_or_default(),
         ledger.staging_done_sql(job_id, staging)
     )
 }

@@ -1,8 +1,10 @@
 //! Checks in the ledger: jobs that store nothing, and of which nothing is kept when they end.
 
+use super::origin::table_oid_sql;
 use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
+use crate::{same_table, staging};
 use howdah_model::{ChunkId, Reject, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -52,31 +54,49 @@ impl Ledger {
         ["chunk_part", "chunk", "reject", "step", "job"].map(forget).join("; ")
     }
 
-    /// Drops the tables that a check has made, and forgets it, in one transaction.
+    /// Drops the tables that a check has made, and forgets it, in one transaction. Leaves alone, and tells, what the journal calls a table
+    /// of the check and is none: whoever may write to the ledger could have anything dropped.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn end_check(&self, session: &Session, job_id: &str) -> Result<()> {
+    pub async fn end_check(&self, session: &Session, job_id: &str) -> Result<Vec<Relation>> {
         let fail = |error: &tokio_postgres::Error| self.error(error, "forgetting the check");
         let sql = format!(
-            "SELECT schema_name, table_name FROM {}.undo WHERE job_id = $1 AND kind = 'staging' AND undone_at IS NULL",
+            "SELECT u.schema_name, u.table_name, \
+                    pg_catalog.max(c.oid::pg_catalog.int8) FILTER (WHERE c.relkind = 'r' AND c.oid = {}), \
+                    pg_catalog.count(c.oid) > 0 \
+             FROM {}.undo u \
+             LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = u.schema_name \
+             LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = u.table_name \
+             WHERE u.job_id = $1 AND u.kind = 'staging' AND u.undone_at IS NULL GROUP BY 1, 2",
+            table_oid_sql("u"),
             self.quoted
         );
         let made = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
         let made = made.map_err(|error| fail(&error))?;
-        let drop = |row: &tokio_postgres::Row| {
+        let (mut drops, mut left_alone) = (String::new(), Vec::new());
+        for row in &made {
             let relation = Relation { schema: row.get(0), name: row.get(1) };
-            format!("DROP TABLE IF EXISTS {}; ", quote_relation(&relation))
-        };
-        let drops: String = made.iter().map(drop).collect();
+            let oid = row.get::<_, Option<i64>>(2).and_then(|oid| u32::try_from(oid).ok());
+            match oid.filter(|_| staging::is_of_this_check(&relation, &self.schema, job_id)) {
+                Some(oid) => {
+                    let (name, expect) = (quote_relation(&relation), same_table::expect_sql(oid, &relation));
+                    drops +=
+                        &format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE; {expect}; DROP TABLE {name}; ");
+                }
+                None if row.get(3) => left_alone.push(relation),
+                None => {}
+            }
+        }
         let sql = format!(
-            "BEGIN; SET LOCAL client_min_messages = error; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
+            "BEGIN; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
             self.forget_check_sql(job_id),
             self.quoted,
             quote_literal(job_id)
         );
         let done = session.client().batch_execute(&sql).await;
-        session.or_roll_back(done).await.map_err(|error| fail(&error))
+        session.or_roll_back(done).await.map_err(|error| fail(&error))?;
+        Ok(left_alone)
     }
 
     /// Opens the transaction in which bad records are written down.

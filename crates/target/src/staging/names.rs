@@ -66,6 +66,11 @@ pub(crate) fn is_of_job(relation: &Relation, ledger_schema: &str, job_id: &str) 
     is_of(NEW_PREFIX) || (relation.schema == ledger_schema && (is_of(PREFIX) || is_of(CHECK_PREFIX)))
 }
 
+/// The same of a check.
+pub(crate) fn is_of_this_check(relation: &Relation, ledger_schema: &str, job_id: &str) -> bool {
+    is_of_check(relation) && is_of_job(relation, ledger_schema, job_id)
+}
+
 fn digest(job_id: &str) -> String {
     Sha256::digest(job_id.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -86,5 +91,6 @@ mod tests {
         }
         assert!(!is_of_job(&own[0], "other", "j") && !is_of_job(&own[1], "other", "j"));
         assert!(!is_of_job(&orders, "howdah", "j"));
+        assert_eq!(own.map(|own| is_of_this_check(&own, "howdah", "j")), [false, true, false]);
     }
 }

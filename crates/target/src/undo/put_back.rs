@@ -15,6 +15,7 @@ use crate::same_table;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_relation};
+use crate::staging;
 use futures_util::future;
 use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
@@ -62,6 +63,9 @@ pub struct How {
 /// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
 /// when the table was not free within that time, which may pass; those of ledger and session.
 pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
+    if entry.change.kind == UndoKind::Staging {
+        staging::own::expect_name(ledger, &entry.job_id, &entry.change.relation)?;
+    }
     let mut done = in_transaction(session, ledger, entry, how).await;
     let mut looks_again = true;
     let error = loop {
@@ -144,7 +148,7 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
             statements.extend(unsaid(session, change).await?);
         }
         if found == PutBack::TableGone && change.kind == UndoKind::Staging {
-            statements.extend(change.statements.iter().filter(|sql| is_beside(sql)).cloned());
+            statements.extend(staging::drop_beside_sql(&change.relation));
         }
         statements.extend([undone, "COMMIT".to_owned()]);
         run(&statements.join(";\n")).await?;
@@ -275,11 +279,6 @@ async fn without_table(session: &Session, entry: &Undo) -> Result<PutBack> {
         _ => is_there(session, &there).await?.then_some(PutBack::WasThere),
     };
     found.map_or_else(|| Err(another_table(change)), Ok)
-}
-
-/// What goes with a staging table that somebody has dropped: the table beside it, in which its keys are.
-fn is_beside(sql: &str) -> bool {
-    sql.starts_with("DROP TABLE IF EXISTS ")
 }
 
 fn another_table(change: &NewUndo) -> Error {
