@@ -1,12 +1,16 @@
 //! One file of rejected records: written beside its place and moved there when it is whole, never over a source.
 
 use howdah_model::{Error, ErrorKind, Plan, Result};
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// What is not whole yet has a name with this at the end.
 const UNFINISHED: &str = ".unfinished";
+
+/// As many as the system follows.
+const LINKS_MAX: usize = 40;
 
 /// A file under way.
 pub(super) struct Writer {
@@ -21,17 +25,21 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new((head, eol): (Vec<u8>, Vec<u8>), path: PathBuf) -> Result<Writer> {
         let told = |error: std::io::Error| unwritable(&path, &error);
-        let moved = is_ordinary(&path).then(|| {
-            // The file that a link leads to is written, not the link.
-            let place = path.canonicalize().unwrap_or_else(|_| path.clone());
-            let mut unfinished = place.clone().into_os_string();
-            unfinished.push(UNFINISHED);
-            (PathBuf::from(unfinished), place)
-        });
-        let file = File::create(moved.as_ref().map_or(&path, |(unfinished, _)| unfinished)).map_err(told)?;
-        if let Some(Ok(old)) = moved.as_ref().map(|(_, place)| place.metadata()) {
-            file.set_permissions(old.permissions()).map_err(told)?;
-        }
+        let (moved, file) = match is_ordinary(&path) {
+            true => {
+                let place = place_of(&path).map_err(told)?;
+                let mut unfinished = place.clone().into_os_string();
+                unfinished.push(UNFINISHED);
+                let unfinished = PathBuf::from(unfinished);
+                let file = create_own(&unfinished, &place).map_err(told)?;
+                (Some((unfinished, place)), file)
+            }
+            false => {
+                let mut open = OpenOptions::new();
+                // Below /dev there are files, too.
+                (None, open.write(true).create(true).truncate(true).mode(0o600).open(&path).map_err(told)?)
+            }
+        };
         let mut writer = Writer { path, moved, file: BufWriter::new(file), eol, records: 0 };
         writer.put(&head)?;
         Ok(writer)
@@ -69,6 +77,49 @@ impl Drop for Writer {
             let _ = std::fs::remove_file(unfinished);
         }
     }
+}
+
+/// The file that a link leads to is written, not the link. In a folder that others may write to, a link may be theirs, to a file of the
+/// caller's: as the system itself does in `/tmp`, such a one is not followed.
+fn place_of(path: &Path) -> std::io::Result<PathBuf> {
+    let mut place = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(link) = place.symlink_metadata().map(|found| (found.is_symlink(), found.uid())) else { break };
+        match link {
+            (false, _) => break,
+            (true, owner) if is_caller(owner) || owner == 0 => {
+                let leads_to = place.read_link()?;
+                // An absolute path takes the place of the folder.
+                place = place.parent().unwrap_or(Path::new("")).join(leads_to);
+            }
+            (true, _) => {
+                let message = format!("{} is a link of another user", place.display());
+                return Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, message));
+            }
+        }
+    }
+    Ok(place.canonicalize().unwrap_or(place))
+}
+
+/// Rejected records are rows, which the ledger keeps from everybody else: so does a new file. One of the caller's own that is there has
+/// been given the rights that it has. What an earlier run has left, or somebody has put there, is removed and not written to.
+fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<File> {
+    match std::fs::remove_file(unfinished) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished)?;
+    if let Ok(old) = place.symlink_metadata()
+        && old.is_file()
+        && is_caller(old.uid())
+    {
+        file.set_permissions(Permissions::from_mode(old.permissions().mode() & 0o777))?;
+    }
+    Ok(file)
+}
+
+fn is_caller(user: u32) -> bool {
+    user == rustix::process::geteuid().as_raw()
 }
 
 /// Nothing can be moved into the place of a pipe or a device, or of what a descriptor of this process leads to.

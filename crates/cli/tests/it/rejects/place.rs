@@ -4,7 +4,8 @@ use super::{load, told};
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::fmt::Write as _;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::Path;
 
 const BAD: &[u8] = b"id,n\n1,5\nx,7\n";
@@ -97,6 +98,49 @@ fn rejected_records_are_written_through_links_and_to_devices() {
     let status = howdah("status").args([&job, "--to", &database.conninfo(), "--reject-file", "/dev/stdout"]);
     let shown = status.run(PATIENCE).expect_code(0).stdout;
     assert!(shown.starts_with("\"id\",\"n\"\nx,7\n"), "{shown}");
+}
+
+/// Others may write to the folder. What they put there is neither written to nor followed, and what is rejected is for the caller's eyes.
+#[test]
+fn rejected_records_go_nowhere_that_somebody_else_has_laid_out() {
+    const RECORDS: &str = "\"id\",\"n\"\nx,7\n";
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let (files, database) = (Files::new(), table());
+    let source = files.put("a.csv", BAD);
+    let (bad, unfinished) = (files.path().join("bad.csv"), files.path().join("bad.csv.unfinished"));
+    skip(&database, &source, &bad).run(PATIENCE).expect_code(3);
+    assert_eq!((std::fs::read_to_string(&bad).unwrap().as_str(), mode(&bad)), (RECORDS, 0o600));
+    std::fs::remove_file(&bad).unwrap();
+
+    let precious = files.put("precious", b"mine");
+    symlink(&precious, &unfinished).unwrap();
+    skip(&database, &source, &bad).arg("--force").run(PATIENCE).expect_code(3);
+    assert_eq!(std::fs::read(&precious).unwrap(), b"mine");
+    assert_eq!((std::fs::read_to_string(&bad).unwrap().as_str(), mode(&bad)), (RECORDS, 0o600));
+    assert!(!bad.is_symlink() && !unfinished.exists());
+    std::fs::remove_file(&bad).unwrap();
+
+    std::fs::write(&unfinished, b"").unwrap();
+    std::fs::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let mut opened = std::fs::File::open(&unfinished).unwrap();
+    skip(&database, &source, &bad).arg("--force").run(PATIENCE).expect_code(3);
+    let mut read = String::new();
+    opened.read_to_string(&mut read).unwrap();
+    assert_eq!((read.as_str(), mode(&bad)), ("", 0o600));
+
+    // Only root can play somebody else.
+    if lchown(&bad, Some(65_534), Some(65_534)).is_err() {
+        return;
+    }
+    std::fs::set_permissions(&bad, std::fs::Permissions::from_mode(0o666)).unwrap();
+    skip(&database, &source, &bad).arg("--force").run(PATIENCE).expect_code(3);
+    assert_eq!((std::fs::read_to_string(&bad).unwrap().as_str(), mode(&bad)), (RECORDS, 0o600));
+    let link = files.path().join("link.csv");
+    symlink(&precious, &link).unwrap();
+    lchown(&link, Some(65_534), Some(65_534)).unwrap();
+    let refused = skip(&database, &source, &link).arg("--force").run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("link.csv is a link of another user"), "{refused}");
+    assert_eq!(std::fs::read(&precious).unwrap(), b"mine");
 }
 
 /// As many as there are, and also those of a pipe, which is not read again.
