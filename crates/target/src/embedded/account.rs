@@ -80,6 +80,16 @@ impl Account {
         command.uid(self.uid).gid(self.gid);
     }
 
+    /// A program of the system that this user runs, in a folder that it can enter. Whoever a process is of reads its environment, and
+    /// the caller's may hold keys and passwords.
+    pub(super) fn program(&self, name: &str) -> Command {
+        let mut command = Command::new(name);
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        command.env_clear().env("PATH", path).env("LC_ALL", "C").current_dir("/");
+        self.apply(&mut command);
+        command
+    }
+
     /// Whether this user may walk from `/` to the folder. Group and other bits are taken at their word;
     /// access lists are not looked at.
     pub fn can_reach(&self, folder: &Path) -> bool {
@@ -127,9 +137,8 @@ pub(super) fn write_file(account: Option<&Account>, path: &Path, content: &str) 
     let Some(account) = account else {
         return fs::write(path, content).map_err(failed);
     };
-    let mut command = Command::new("tee");
-    command.arg(path).current_dir("/").stdin(Stdio::piped()).stdout(Stdio::null());
-    account.apply(&mut command);
+    let mut command = account.program("tee");
+    command.arg(path).stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(content.as_bytes()).map_err(failed)?;
@@ -153,6 +162,17 @@ mod tests {
         assert_eq!(owner(998, known()).unwrap().name, "howdah");
         assert_eq!(owner(101, known()).unwrap().name, "postgres");
         assert_eq!(owner(0, known()), None);
+    }
+
+    #[test]
+    fn another_users_program_is_told_nothing_of_the_callers_environment() {
+        let Some(account) = Account::for_servers().unwrap() else { return };
+        assert!(std::env::vars_os().count() > 2, "there is something to tell");
+        let told = account.program("env").output().unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        let mut names: Vec<&str> = told.lines().filter_map(|line| line.split('=').next()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["LC_ALL", "PATH"]);
     }
 
     #[test]

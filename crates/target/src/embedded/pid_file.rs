@@ -73,10 +73,8 @@ fn works_in(pid: u32, data: &Path, owner: Option<&Account>) -> bool {
 fn folder_of(pid: u32, owner: Option<&Account>) -> Option<PathBuf> {
     let link = format!("/proc/{pid}/cwd");
     fs::read_link(&link).ok().or_else(|| {
-        let mut command = Command::new("readlink");
-        command.args(["-n", &link]).current_dir("/").stdin(Stdio::null());
-        owner?.apply(&mut command);
-        let output = command.output().ok().filter(|output| output.status.success())?;
+        let asked = owner?.program("readlink").args(["-n", &link]).stdin(Stdio::null()).output();
+        let output = asked.ok().filter(|output| output.status.success())?;
         Some(PathBuf::from(OsStr::from_bytes(&output.stdout)))
     })
 }
