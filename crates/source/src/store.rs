@@ -15,6 +15,7 @@ use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{Attribute, GetOptions, GetRange, GetResult, ObjectMeta};
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +24,10 @@ const QUESTIONS_AT_ONCE: usize = 16;
 
 /// Pages may be empty, as stores give up looking for a while; so many are no end.
 const PAGES_MAX: usize = 100_000;
+
+/// S3's tokens have some 100 bytes, Azure's and Google's some hundreds. The library sends a token in the query of a request, and ends in
+/// a panic where that gets longer than 64 KiB.
+const TOKEN_BYTES_MAX: usize = 8 << 10;
 
 /// An object as it was when listed.
 pub(crate) struct StoredObject {
@@ -186,7 +191,8 @@ async fn listed(
     }
     let mut found = Vec::new();
     let mut seen = 0;
-    let mut tokens = HashSet::new();
+    // Tokens themselves would be memory for the store to fill. Their digests are of this process alone, so that it makes none collide.
+    let (mut tokens, digests) = (HashSet::new(), RandomState::new());
     loop {
         let asked =
             bucket.store.list_paginated((!prefix.is_empty()).then_some(prefix), options.clone()).await;
@@ -197,7 +203,10 @@ async fn listed(
         }
         found.extend(page.result.objects.into_iter().filter_map(|meta| kept(meta, prefix, pattern)));
         match page.page_token.filter(|token| !token.is_empty()) {
-            Some(token) if tokens.len() < PAGES_MAX && tokens.insert(token.clone()) => {
+            Some(token) if token.len() > TOKEN_BYTES_MAX => {
+                return Err(too_long(&bucket.location(key), token.len()));
+            }
+            Some(token) if tokens.len() < PAGES_MAX && tokens.insert(digests.hash_one(&token)) => {
                 options.page_token = Some(token);
             }
             Some(_) => return Err(endless(&bucket.location(key))),
@@ -223,6 +232,13 @@ fn endless(location: &str) -> Error {
     Error::new(ErrorKind::SourceIo, "the listing does not end: the store goes on with a page that it has given before, or with ever more of them")
         .in_file(location)
         .with_hint("name the objects one by one, or a longer prefix")
+}
+
+fn too_long(location: &str, bytes: usize) -> Error {
+    let message = format!(
+        "the store names the next page of its listing by {bytes} bytes, and howdah sends {TOKEN_BYTES_MAX} bytes at most"
+    );
+    Error::new(ErrorKind::SourceIo, message).in_file(location).with_hint("name the objects one by one")
 }
 
 /// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand in one of their own. Some

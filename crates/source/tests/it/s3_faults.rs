@@ -307,6 +307,12 @@ async fn a_listing_that_breaks_off_runs_in_circles_or_is_none_is_refused() {
     let one = entry("t/a.csv", 9);
     let goes_on =
         format!("<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>{one}");
+    let named_by = |bytes| {
+        let token = "t".repeat(bytes);
+        listing(&format!(
+            "<IsTruncated>true</IsTruncated><NextContinuationToken>{token}</NextContinuationToken>{one}"
+        ))
+    };
     let longer = format!("{}{}", listing(&one), " ".repeat(64 << 20));
     for (first, next, said) in [
         (listing(&format!("<IsTruncated>true</IsTruncated>{one}")), "", "more objects"),
@@ -319,6 +325,8 @@ async fn a_listing_that_breaks_off_runs_in_circles_or_is_none_is_refused() {
         (listing(&goes_on), "<html>Please log in</html>", "no listing"),
         (listing(&goes_on), "<ListBucketResult><Contents>", "no listing"),
         (longer, "", "no page"),
+        (named_by(8193), "", "by 8193 bytes"),
+        (named_by(70_000), "", "by 70000 bytes"),
     ] {
         server.change(|behaviour| behaviour.texts.extend([(LISTING, first), (NEXT, next.to_owned())]));
         let error = sources.list("s3://b/t/").await.unwrap_err();
