@@ -94,15 +94,21 @@ impl Printer {
     }
 }
 
-/// The text without characters that a terminal obeys: names of files, tables and columns, and what a server says, may hold any.
-/// Each is written as `\u001b`, which is the same character in JSON. Lines stay lines.
+/// The text without characters that a terminal obeys, or by which one text is shown as another: names of files, tables and columns, and
+/// what a server says, may hold any. Each is written as `\u001b`, which is the same character in JSON. Lines stay lines.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c.is_control() && c != '\n' && c != '\t')
+    escaped(text, |c| is_obeyed(c) && c != '\n' && c != '\t')
 }
 
 /// The same of what is one line.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
-    escaped(text, char::is_control)
+    escaped(text, is_obeyed)
+}
+
+/// Controls; what changes the direction of the text around it; what takes no room.
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -123,8 +129,19 @@ mod tests {
         assert_eq!(lines("\x1b[2J\r\x07\x7f\u{9b}31m"), "\\u001b[2J\\u000d\\u0007\\u007f\\u009b31m");
         assert_eq!(line("a\nerror: b\u{85}é"), "a\\u000aerror: b\\u0085é");
         // A document says the same.
-        let document = serde_json::to_string("\u{7f}\u{9b}\u{1b}").unwrap();
+        let told = "\u{7f}\u{9b}\u{1b}\u{202e}\u{feff}";
+        let document = serde_json::to_string(told).unwrap();
         let read: String = serde_json::from_str(&lines(&document)).unwrap();
-        assert_eq!(read, "\u{7f}\u{9b}\u{1b}");
+        assert_eq!(read, told);
+    }
+
+    #[test]
+    fn no_name_is_shown_as_another() {
+        assert_eq!(line("a\u{202e}gpj.csv"), "a\\u202egpj.csv");
+        assert_eq!(
+            lines("t\u{2066}x\u{2069}\u{200b}\u{200f}\u{feff}"),
+            "t\\u2066x\\u2069\\u200b\\u200f\\ufeff"
+        );
+        assert_eq!(line("زن\u{a0}Ünïcode \u{1f468}"), "زن\u{a0}Ünïcode \u{1f468}");
     }
 }
