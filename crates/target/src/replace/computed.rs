@@ -2,7 +2,7 @@
 //!
 //! The names of a table enter, reasons leave, each with the statement that helps: rights of this role on what definitions name, and
 //! functions that find nothing under the `search_path` that builds have from PostgreSQL 17 on. Whether they do is tried with a row of
-//! the old table; where it has none, the build tells.
+//! the old table; where it has none, or is another role's, the build tells.
 
 use crate::error::session_error;
 use crate::session::Session;
@@ -12,7 +12,7 @@ use crate::undo::capture::{SCHEMAS_SQL, search_path};
 use crate::undo::needs::{self, Lacking, What};
 use howdah_model::{Relation, Result};
 use tokio_postgres::Error;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 /// Rows are looked at, and locks waited for, no longer than this: nobody is to wait for a plan.
 const WITHIN: &str = "2s";
@@ -61,8 +61,22 @@ async fn look(session: &Session, old: &Relation) -> Result<Vec<(String, Option<S
         let what = if right.what == What::Usage { "USAGE on the schema" } else { "EXECUTE on the function" };
         found.push((format!("this role lacks {what} {} of an index", right.name), right.grant));
     }
-    found.extend(first_without_path(session, &paths, &path).await?);
+    if !paths.is_empty() && may_call(session, old).await? {
+        found.extend(first_without_path(session, &paths, &path).await?);
+    }
     Ok(found)
+}
+
+/// Functions of indexes are whatever the table's owner wants them to be, and a plan would call them with this role's rights, which
+/// READ ONLY keeps from little: the owner must be able to act as this role anyway.
+async fn may_call(session: &Session, old: &Relation) -> Result<bool> {
+    let sql = "SELECT pg_catalog.pg_has_role(c.relowner, me.oid, 'MEMBER') \
+               FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+               JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER WHERE n.nspname = $1 AND c.relname = $2";
+    let names: [(&(dyn ToSql + Sync), Type); 2] = [(&old.schema, Type::TEXT), (&old.name, Type::TEXT)];
+    let rows = session.client().query_typed(sql, &names).await;
+    let rows = rows.map_err(|error| session_error(&error, DOING))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
 /// The first whose function does not find what it names when its index is built. An error ends the transaction, so no more are told.

@@ -334,6 +334,42 @@ fn a_function_that_names_what_every_build_finds_keeps_no_table_from_being_replac
     assert_eq!(schema(&owned.database), before);
 }
 
+/// A plan is asked for to see what would happen. What the owner has written would run with the rights of whoever asks.
+#[test]
+fn a_plan_calls_no_function_of_another_roles_index() {
+    let owned = Owned::new(
+        18,
+        "CREATE FUNCTION a.f(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS \
+         'BEGIN RAISE LOG ''% computes an index of %'', current_user, current_database(); RETURN lower($1); END'; \
+         CREATE INDEX computed ON a.t (a.f(note))",
+    );
+    let (database, role) = (&owned.database, &owned.role);
+    owned.load(&owned.to()).args(["--indexes", "keep"]).run(PATIENCE).expect_code(0);
+    let called = |who: &str| {
+        Server::shared(18).log().contains(&format!("{who} computes an index of {}", database.name()))
+    };
+    let plan = |to: &str| {
+        let plan = howdah("plan")
+            .args(["--format", "csv", "--header", "--table", "a.t", "--mode", "replace", "--to", to]);
+        plan.arg(&owned.source).run(PATIENCE).expect_code(0);
+    };
+    plan(&database.conninfo());
+    assert!(!called("postgres"));
+    // A member of the owner is another role, too.
+    let member = format!("member_{}", database.name());
+    database.sql(&format!(
+        "CREATE ROLE {member} LOGIN IN ROLE {role}; GRANT CREATE, USAGE ON SCHEMA a, howdah TO {member}"
+    ));
+    plan(&database.conninfo().replace("user=postgres", &format!("user={member}")));
+    assert!(!called(&member));
+    let calls =
+        Server::shared(18).log().matches(&format!("{role} computes an index of {}", database.name())).count();
+    plan(&owned.to());
+    let again =
+        Server::shared(18).log().matches(&format!("{role} computes an index of {}", database.name())).count();
+    assert_eq!(again, calls + 1);
+}
+
 #[test]
 fn rights_that_a_new_tables_index_takes_are_asked_for_before_a_row_is_read() {
     side_by_side(MAJORS, |major| {
