@@ -3,6 +3,7 @@
 //! Cut at their commas they would be loaded in part, so they are refused with a word on what to do instead. What may
 //! be a table of such values is none of them: one that has a header, or records with more than the value.
 
+use super::windows::Window;
 use super::{Finding, Given};
 use howdah_model::{Error, ErrorKind, Result};
 
@@ -38,6 +39,15 @@ const CONCORDANCE: Refusal = (
      its --delimiter '\\x14'",
 );
 
+const JSON_SEQUENCE: Refusal = (
+    "a sequence of JSON texts",
+    "have its record separators taken out, which makes lines of JSON of it: tr -d '\\036' < FILE",
+);
+
+/// ASCII's separators of records and of units (fields).
+const RECORD_SEPARATOR: u8 = 0x1e;
+const UNIT_SEPARATOR: u8 = 0x1f;
+
 /// What SQL scripts begin with, settings and comments aside.
 const STATEMENTS: [&str; 15] = [
     "INSERT INTO ",
@@ -70,8 +80,22 @@ const DRAWING: Refusal = (
 const PACKED: [&[u8]; 3] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0"];
 
 /// # Errors
+/// `Unsupported` if the file, of which these are the head and its plain bytes, is no table of lines, and nobody says that it is one.
+pub(super) fn refuse_others(head: &Window, plain: &[u8], given: &Given) -> Result<()> {
+    if given.dialect.is_some() {
+        return Ok(());
+    }
+    refuse_separators(&head.text, head.at_end, given.delimiter.as_deref())?;
+    if given.delimiter.is_some() {
+        return Ok(());
+    }
+    refuse_packed(plain)?;
+    refuse(&head.text, head.at_end)
+}
+
+/// # Errors
 /// `Unsupported` if what was decompressed is compressed still.
-pub(super) fn refuse_packed(plain: &[u8]) -> Result<()> {
+fn refuse_packed(plain: &[u8]) -> Result<()> {
     if !PACKED.iter().any(|begin| plain.starts_with(begin)) {
         return Ok(());
     }
@@ -104,15 +128,70 @@ fn refused((what, hint): Refusal) -> Error {
 
 /// # Errors
 /// `Unsupported` if a file that begins with `text`, or with `at_end` is that, is no table.
-pub(super) fn refuse(text: &[u8], at_end: bool) -> Result<()> {
+fn refuse(text: &[u8], at_end: bool) -> Result<()> {
     let text = text.trim_ascii_start();
     let refusal = match text.first() {
         Some(b'{' | b'[') => json(text, at_end),
         Some(b'<') => markup(text),
+        Some(&RECORD_SEPARATOR) => is_json_sequence(&text[1..], at_end).then_some(JSON_SEQUENCE),
         _ if is_concordance(text) => Some(CONCORDANCE),
         _ => is_script(text).then_some(SQL),
     };
     refusal.map_or(Ok(()), |refusal| Err(refused(refusal)))
+}
+
+/// # Errors
+/// `Unsupported` if the records of a file that begins with `text`, or with `at_end` is that, are ended by ASCII's record separator and
+/// not by line endings: all of them would be one record. `delimiter` is the one that was told.
+fn refuse_separators(text: &[u8], at_end: bool, delimiter: Option<&str>) -> Result<()> {
+    let others = [UNIT_SEPARATOR, b',', b';', b'\t', b'|'].into_iter().map(|field| (RECORD_SEPARATOR, field));
+    let ways = others.chain([(UNIT_SEPARATOR, RECORD_SEPARATOR)]);
+    let mut told = ways.filter(|(_, field)| delimiter.is_none_or(|told| told.as_bytes() == [*field]));
+    let Some((record, _)) = told.find(|way| are_separated(text, at_end, *way)) else { return Ok(()) };
+    let lines = whole_lines(text, at_end);
+    let (has_lines, ends_lines) = (lines.len() > 1, lines.iter().all(|line| line.ends_with(&[record])));
+    let hint = match (has_lines, ends_lines) {
+        (false, _) => {
+            format!("have a line for each record: tr '\\{record:03o}' '\\n' < FILE | howdah load -")
+        }
+        (true, true) => {
+            format!(
+                "have them taken out before the line endings: tr -d '\\{record:03o}' < FILE | howdah load -"
+            )
+        }
+        (true, false) => {
+            "convert it to CSV first, with quotes around values that hold line endings".to_owned()
+        }
+    };
+    let message = format!("expected line endings between records, got the control character 0x{record:02x}");
+    Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint))
+}
+
+/// Cut at `record` the text has records of one number of fields, and cut at its line endings it has not, or has one line, or lines that
+/// each end with `record`.
+fn are_separated(text: &[u8], at_end: bool, (record, field): (u8, u8)) -> bool {
+    let width = |piece: &[u8]| memchr::memchr_iter(field, piece).count();
+    let even = |pieces: &[&[u8]]| {
+        let widths = || pieces.iter().map(|piece| width(piece));
+        pieces.len() > 1 && widths().all(|one| one > 0) && widths().min() == widths().max()
+    };
+    let whole = if at_end { text } else { &text[..memchr::memrchr(record, text).unwrap_or(0)] };
+    let pieces: Vec<&[u8]> = whole
+        .split(|byte| *byte == record)
+        .map(<[u8]>::trim_ascii)
+        .filter(|piece| !piece.is_empty())
+        .collect();
+    if !even(&pieces) {
+        return false;
+    }
+    let lines = whole_lines(text, at_end);
+    let ends_lines = lines.iter().all(|line| line.ends_with(&[record]));
+    // Where lines are records, what stands within one is data.
+    let is_usual = record == RECORD_SEPARATOR;
+    match lines.len() {
+        0 | 1 => true,
+        _ => is_usual && field == UNIT_SEPARATOR && (ends_lines || !even(&lines)),
+    }
 }
 
 /// Every value up to [`VALUES_MAX`] is JSON, and each begins a line.
@@ -141,6 +220,12 @@ fn json(text: &[u8], at_end: bool) -> Option<Refusal> {
         0..=1 => Some(JSON),
         _ => Some(JSON_LINES),
     }
+}
+
+/// RFC 7464: a record separator before each value.
+fn is_json_sequence(text: &[u8], at_end: bool) -> bool {
+    let first = text.split(|byte| *byte == RECORD_SEPARATOR).next().unwrap_or_default();
+    json(first.trim_ascii_start(), at_end || first.len() < text.len()).is_some()
 }
 
 enum Scanned {
@@ -273,6 +358,12 @@ fn begins(line: &[u8], word: &str) -> bool {
     line.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word.as_bytes()))
 }
 
+/// Lines that hold something, but for the last one where the text cuts it.
+fn whole_lines(text: &[u8], at_end: bool) -> Vec<&[u8]> {
+    let end = if at_end { text.len() } else { memchr::memrchr2(b'\n', b'\r', text).unwrap_or(0) };
+    lines(&text[..end]).filter(|line| !line.is_empty()).collect()
+}
+
 /// Lines without the blanks around them.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii)
@@ -327,6 +418,7 @@ mod tests {
                 "a load file of Concordance",
                 &["\u{fe}id\u{fe}\x14\u{fe}name\u{fe}\n\u{fe}1\u{fe}\x14\u{fe}a, b\u{fe}\n"],
             ),
+            ("a sequence of JSON texts", &["\x1e{\"a\": 1}\n\x1e{\"a\": 2}\n", "\x1e[1]\x1e[2]"]),
         ] {
             for text in texts {
                 assert_eq!(
@@ -359,6 +451,38 @@ mod tests {
         ] {
             assert_eq!(looks_like(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn records_between_separators_are_told_from_lines_that_hold_some() {
+        let hint = |text: &str, at_end, delimiter| {
+            let refused = refuse_separators(text.as_bytes(), at_end, delimiter).err();
+            refused.map(|error| {
+                error.hint().unwrap_or_default().split(':').next().unwrap_or_default().to_owned()
+            })
+        };
+        let (lines, taken_out) =
+            (Some("have a line for each record"), Some("have them taken out before the line endings"));
+        let converted = Some("convert it to CSV first, with quotes around values that hold line endings");
+        for (text, delimiter, expected) in [
+            ("id\x1fname\x1e1\x1fa\x1e2\x1fb", None, lines),
+            ("id\x1fname\x1e1\x1fa\x1e2\x1fb\x1e\n", Some("\x1f"), lines),
+            ("id\x1ename\x1f1\x1ea\x1f2\x1eb\x1f", None, lines),
+            ("id,name\x1e1,a\x1e", None, lines),
+            ("id\x1fname\x1e\n1\x1fa\x1e\n2\x1fb\x1e\n", None, taken_out),
+            ("id\x1fname\x1e1\x1fa\nb\x1e2\x1fc\x1e", None, converted),
+            ("id\x1fname\x1e1\x1fa\x1e2\x1fb", Some(","), None),
+            ("id\x1fnames\n1\x1fa\x1eb\n2\x1fc\x1ed\n", None, None),
+            ("id\x1fnames\n1\x1fa\n2\x1fc\x1ed\n", None, None),
+            ("id,names\n1,a\x1eb\n2,c\x1ed\n", None, None),
+            ("a\x1eb\x1ec", None, None),
+            ("id,name\n1,a\n", None, None),
+        ] {
+            assert_eq!(hint(text, true, delimiter).as_deref(), expected, "{text:?}");
+        }
+        assert_eq!(hint("id\x1fname\x1e1\x1fa\x1e2", false, None).as_deref(), lines);
+        assert_eq!(hint("id\x1fname\x1e\n1\x1fa\x1e\n2\x1f", false, None).as_deref(), taken_out);
+        assert_eq!(hint("id\x1fname", false, None), None);
     }
 
     proptest::proptest! {

@@ -220,10 +220,7 @@ impl Finding {
 pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
     let mut windows = Windows::new(sample, &encoding.encoding);
-    if given.delimiter.is_none() && given.dialect.is_none() {
-        document::refuse_packed(sample.head)?;
-        document::refuse(&windows.head.text, windows.head.at_end)?;
-    }
+    document::refuse_others(&windows.head, sample.head, given)?;
     let mut finding = Finding {
         encoding: encoding.encoding,
         dialect: chosen(given),
