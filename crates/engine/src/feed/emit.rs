@@ -267,8 +267,9 @@ impl Emitter {
         let refusal = |(no, range): (u64, Range<usize>)| {
             let error = Error::new(ErrorKind::Record, "the record says the names of the header again")
                 .with_hint(
-                    "files put together have their headers among the records: --on-error skip keeps such records apart, and \
-                     --format csv --header loads them as COPY does, with --delimiter if that is no comma",
+                    "files put together have their headers among the records: --on-error skip keeps such records apart; if it is one of \
+                     values, make the table with types that hold them, and leave out --create for --format csv --header, and --delimiter if \
+                     that is no comma",
                 );
             self.refusal(run, origin, no, range.start, error)
         };

@@ -35,7 +35,7 @@ const SQL: Refusal =
 
 const CONCORDANCE: Refusal = (
     "a load file of Concordance",
-    "convert it to CSV first: sed 's/\"/\"\"/g; s/\u{fe}/\"/g; s/\\x14/,/g' FILE, with FILE in UTF-8; to load its lines as they are, name \
+    "convert it to CSV first: sed 's/\"/\"\"/g; s/\u{fe}/\"/g' FILE | tr '\\024' ,  with FILE in UTF-8; to load its lines as they are, name \
      its --delimiter '\\x14'",
 );
 
@@ -337,7 +337,6 @@ fn has_end(text: &[u8]) -> bool {
 
 /// The letter thorn for quotes, in UTF-8 or in one byte, and a control character between fields.
 fn is_concordance(text: &[u8]) -> bool {
-    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let first = lines(text).next().unwrap_or_default();
     [&b"\xc3\xbe\x14\xc3\xbe"[..], b"\xfe\x14\xfe"].iter().any(|between| {
         let quote = &between[..between.len() / 2];
