@@ -326,6 +326,7 @@ fn mend_words(mend: Mend, count: u64) -> String {
         Mend::OtherDelimiter => format!("{records} with another delimiter"),
         Mend::OtherLineEnding => format!("{records} with another line ending"),
         Mend::BrokenBytes => format!("{records} with broken bytes"),
+        Mend::ByteOrderMark => format!("{records} behind a byte order mark"),
         Mend::NulBytes => format!("{records} with NUL bytes"),
         Mend::BlankRow => format!("blank {records} dropped"),
         Mend::LeftOut => format!("{records} left out"),

@@ -74,6 +74,8 @@ pub enum Mend {
     OtherLineEnding,
     /// Bytes that are no character of the encoding became U+FFFD.
     BrokenBytes,
+    /// A byte order mark before it was dropped.
+    ByteOrderMark,
     /// NUL bytes were dropped.
     NulBytes,
     /// It was a blank line, or one of delimiters alone of another number than the file's, and was dropped.
@@ -84,7 +86,7 @@ pub enum Mend {
 
 impl Mend {
     /// All kinds, in their order.
-    pub const ALL: [Mend; 10] = [
+    pub const ALL: [Mend; 11] = [
         Mend::ShortRow,
         Mend::SurplusEmpty,
         Mend::StrayQuote,
@@ -92,6 +94,7 @@ impl Mend {
         Mend::OtherDelimiter,
         Mend::OtherLineEnding,
         Mend::BrokenBytes,
+        Mend::ByteOrderMark,
         Mend::NulBytes,
         Mend::BlankRow,
         Mend::LeftOut,

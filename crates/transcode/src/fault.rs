@@ -14,11 +14,20 @@ pub(crate) const HINT: &str =
 const ENCODING_HINT: &str = "give --encoding LATIN1 or WIN1252 if the file is written so, after removing the rows that this load has stored; or \
                              --lenient, which puts U+FFFD in the place of such bytes";
 
+/// What it loses is no part of a value.
+const MARK_HINT: &str = "files put together have their byte order marks among the records: --lenient drops these, and --format csv or text \
+                         loads them as COPY does, as the beginning of a value";
+
+/// How UTF-8 writes it.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Why a record is not as the dialect and the table say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Quotes or line endings where there must be none.
     Flaw(Flaw),
+    /// A byte order mark before its first field, where the file goes on with another one.
+    Mark,
     /// A wrong number of fields.
     Width { expected: usize, got: usize },
     /// A NUL byte, which PostgreSQL cannot store, in this field.
@@ -36,6 +45,10 @@ impl Fault {
         width: usize,
         is_utf8: bool,
     ) -> Option<Fault> {
+        // Quotes behind it are misplaced for it.
+        if is_utf8 && written.starts_with(BYTE_ORDER_MARK) {
+            return Some(Fault::Mark);
+        }
         if let Some(flaw) = flaw {
             return Some(Fault::Flaw(flaw));
         }
@@ -59,7 +72,7 @@ impl Fault {
     pub(crate) fn field(self) -> Option<usize> {
         match self {
             Fault::Nul { field } | Fault::NotUtf8 { field, .. } => field,
-            Fault::Flaw(_) | Fault::Width { .. } => None,
+            Fault::Flaw(_) | Fault::Mark | Fault::Width { .. } => None,
         }
     }
 
@@ -82,6 +95,7 @@ impl Fault {
                     counted(at, "byte")
                 )
             }
+            Fault::Mark => "the record begins with a byte order mark".to_owned(),
             Fault::Width { expected, got } => format!("expected {}, got {got}", counted(expected, "field")),
             Fault::Nul { .. } => "the record holds a NUL byte".to_owned(),
             Fault::NotUtf8 { at, .. } => {
@@ -94,6 +108,7 @@ impl Fault {
     pub(crate) fn hint(self) -> &'static str {
         match self {
             Fault::NotUtf8 { .. } => ENCODING_HINT,
+            Fault::Mark => MARK_HINT,
             Fault::Flaw(_) | Fault::Width { .. } | Fault::Nul { .. } => HINT,
         }
     }
@@ -102,7 +117,7 @@ impl Fault {
     pub(crate) fn sqlstate(self) -> &'static str {
         match self {
             Fault::Nul { .. } | Fault::NotUtf8 { .. } => sqlstate::CHARACTER_NOT_IN_REPERTOIRE,
-            Fault::Flaw(_) | Fault::Width { .. } => sqlstate::BAD_COPY_FILE_FORMAT,
+            Fault::Flaw(_) | Fault::Mark | Fault::Width { .. } => sqlstate::BAD_COPY_FILE_FORMAT,
         }
     }
 

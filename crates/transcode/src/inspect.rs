@@ -19,7 +19,7 @@
 
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::dialect::copy_escape;
-use crate::fault::{Fault, HINT};
+use crate::fault::{BYTE_ORDER_MARK, Fault, HINT};
 use crate::mend::other_quotes;
 use crate::split::block::{BLOCK_BYTES, Block, counting_quotes, escaped, fill, parity, positions};
 use crate::split::{Rules, VERSION_MARKER_STRICT};
@@ -79,6 +79,8 @@ pub enum OddityKind {
     Nul,
     /// Bytes that are no character of UTF-8.
     Encoding,
+    /// A byte order mark before its first field.
+    Mark,
     /// A line that the server takes for the end of the data.
     Marker,
     /// COPY's NULL, in a file that was found to have another one, for a column that cannot hold it as text.
@@ -220,7 +222,8 @@ impl Inspector {
         }
         let ended = carry.record_starts || carry.delimiters + 1 == self.width as u64;
         let broken = self.is_utf8 && carry.beyond_ascii && simdutf8::basic::from_utf8(bytes).is_err();
-        ended && !carry.in_quote && !carry.after_cr && !broken
+        let marked = || self.is_utf8 && carry.beyond_ascii && may_begin_with_mark(bytes);
+        ended && !carry.in_quote && !carry.after_cr && !broken && !marked()
     }
 
     /// Looks at the bytes of a block that are set in `valid`, which are the first ones.
@@ -354,6 +357,7 @@ impl Inspector {
             Fault::Width { .. } => OddityKind::Width,
             Fault::Nul { .. } => OddityKind::Nul,
             Fault::NotUtf8 { .. } => OddityKind::Encoding,
+            Fault::Mark => OddityKind::Mark,
         };
         let explained = matches!(kind, OddityKind::Quote | OddityKind::Width)
             .then(|| self.others.iter().find(|(_, other)| fits(other, written, self.width, record)))
@@ -372,6 +376,12 @@ impl Inspector {
 const NULL_WORD: &[u8] = b"\\N";
 
 const NULL_WORD_HINT: &str = "--format text reads the file as COPY's text format, with its escapes, and --null '\\N' takes the field alone for NULL";
+
+/// A byte order mark stands where a record may begin.
+fn may_begin_with_mark(bytes: &[u8]) -> bool {
+    let mut marks = memchr::memmem::find_iter(bytes, BYTE_ORDER_MARK);
+    marks.any(|at| at == 0 || matches!(bytes[at - 1], b'\n' | b'\r'))
+}
 
 /// The record without its line ending. Blanks behind `\.` make it a value to every server.
 fn without_ending(written: &[u8]) -> &[u8] {

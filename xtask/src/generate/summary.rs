@@ -42,7 +42,7 @@ const KEYS: &[(&str, &str)] = &[
     ("comments", "Lines passed over because they begin as comments do in their file, and have not its shape"),
     (
         "mended",
-        "Kind -> records mended by this run, with `--lenient` or `--nul`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `nul_bytes`, `blank_row`, `left_out`",
+        "Kind -> records mended by this run, with `--lenient` or `--nul`, and all that were left out: `short_row`, `surplus_empty`, `stray_quote`, `other_quotes`, `other_delimiter`, `other_line_ending`, `broken_bytes`, `byte_order_mark`, `nul_bytes`, `blank_row`, `left_out`",
     ),
     (
         "left_out[].file",

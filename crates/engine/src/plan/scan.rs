@@ -183,6 +183,8 @@ impl Columns {
         let mut left = whole_lines(behind_first_line(&text), at_end);
         let (mut record, mut reads_left) = (Record::default(), WINDOW_READS_MAX * left.len());
         while !is_marker(finding, left) && reads_left > 0 {
+            // The careful reader drops it; its record is one of values.
+            left = left.strip_prefix("\u{feff}".as_bytes()).unwrap_or(left);
             let passed = match cells.read(left, true, &mut record) {
                 Next::Record { length, flaw: None }
                     if record.len() == finding.width && can_be_stored(&left[..length]) =>

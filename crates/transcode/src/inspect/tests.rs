@@ -224,7 +224,7 @@ proptest! {
 fn what_contradicts_the_dialect_is_named() {
     let csv = Dialect::csv();
     assert_eq!(oddity(&csv, 2, b"1,2\n\"3\"\"\",\"4,\n\"\n,\n"), None);
-    let cases: [(&[u8], OddityKind); 10] = [
+    let cases: [(&[u8], OddityKind); 12] = [
         (b"3\n", OddityKind::Width),
         (b"3,4,5\n", OddityKind::Width),
         (b"\n", OddityKind::Width),
@@ -235,6 +235,8 @@ fn what_contradicts_the_dialect_is_named() {
         (b"3,4\r\n", OddityKind::LineEnding),
         (b"3,\0\n", OddityKind::Nul),
         (b"3,\xE9\n", OddityKind::Encoding),
+        (b"\xef\xbb\xbf3,4\n", OddityKind::Mark),
+        (b"\xef\xbb\xbf\"3\",4\n", OddityKind::Mark),
     ];
     for (record, kind) in cases {
         let bytes = [b"1,2\n", record].concat();

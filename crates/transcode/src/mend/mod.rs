@@ -7,7 +7,8 @@
 //!
 //! # The flow
 //! 1. `window` skips to the data and holds the bytes that are being looked at;
-//! 2. [`Cells`](crate::cells::Cells) cuts the next record, by the one strict reading of the dialect;
+//! 2. [`Cells`](crate::cells::Cells) cuts the next record, by the one strict reading of the dialect, with [`Shape::lenient`] behind a
+//!    byte order mark that may stand before it;
 //! 3. a record with a [fault](crate::fault) is an error, or, with [`Shape::lenient`], goes to `lenient`, which
 //!    looks for the reading that keeps it and the records behind it whole:
 //!    - `other_line_ending`, `other_quotes`, `other_delimiter`: the row is in another style than the file;

@@ -8,7 +8,7 @@ use super::{Counts, Shape, broken_bytes};
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::dialect::declared_names::{self, NAMES_CHANGE};
 use crate::dialect::{TABLE_END_BYTES, TableEnd};
-use crate::fault::Fault;
+use crate::fault::{BYTE_ORDER_MARK, Fault};
 use crate::split;
 use howdah_model::{Dialect, Error, ErrorKind, Escape, Mend, Nul, Omitted, Place, Result};
 use std::io::Read;
@@ -237,6 +237,10 @@ impl<R: Read> Records<R> {
     /// Cuts the record at the beginning of the window, comments before it passed over.
     fn cut(&mut self) -> Result<Option<Cut>> {
         while self.window.offset() < self.border_byte {
+            if self.lenient.is_some() && self.window.bytes().starts_with(BYTE_ORDER_MARK) {
+                self.window.consume(BYTE_ORDER_MARK.len());
+                self.counts.add_mends(&[Mend::ByteOrderMark]);
+            }
             let held = self.window.bytes().len();
             let astray_bytes = if self.lenient.is_some() { ASTRAY_BYTES } else { usize::MAX };
             let bytes = self.window.bytes();

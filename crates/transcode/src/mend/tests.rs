@@ -388,3 +388,17 @@ fn errors_of_the_input_pass_through() {
     let error = crate::decompress::error(reader.read(&mut [0; 8]).unwrap_err());
     assert_eq!((error.kind(), error.message()), (ErrorKind::SourceTransient, "reset"));
 }
+
+#[test]
+fn byte_order_marks_of_further_files_are_told_or_dropped() {
+    let bytes = "1,a\n\u{feff}2,\u{feff}b\n\u{feff}\"3\",c\n".as_bytes();
+    let (refused, _) = run(&shape(&Dialect::csv(), 2, false), bytes);
+    let error = refused.unwrap_err();
+    assert_eq!(
+        (error.message(), error.place().record),
+        ("the record begins with a byte order mark", Some(2))
+    );
+    let (lines, counts) = run(&shape(&Dialect::csv(), 2, true), bytes);
+    assert_eq!(lines.unwrap(), "1\ta\n2\t\u{feff}b\n3\tc\n");
+    assert_eq!(counts.mended(Mend::ByteOrderMark), 2);
+}
