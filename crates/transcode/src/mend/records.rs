@@ -258,7 +258,10 @@ impl<R: Read> Records<R> {
                     self.look_behind_marker(length)?;
                     return Ok(None);
                 }
-                Next::Record { length, flaw } => return Ok(Some(Cut::Record { length, flaw })),
+                Next::Record { length, flaw } => {
+                    self.refuse_other_names(length)?;
+                    return Ok(Some(Cut::Record { length, flaw }));
+                }
                 Next::Comment(length) => {
                     self.refuse_other_names(length)?;
                     self.counts.add_comment();
@@ -273,10 +276,14 @@ impl<R: Read> Records<R> {
     }
 
     /// # Errors
-    /// `Unsupported` if the comment of this length declares other names: what stands below would go to wrong columns.
+    /// `Unsupported` if the comment of this length, or what has the shape of a record, declares other names: what stands below would go to
+    /// wrong columns. Where they are more or fewer, records with as many fields are refused for that, but where they are mended or kept.
     fn refuse_other_names(&self, length: usize) -> Result<()> {
         let declared = declared_names::of_line(&self.window.bytes()[..length]);
-        if declared.is_none_or(|names| names.len() != self.names.len() || names == self.names) {
+        let goes_on = self.lenient.is_some() || self.skips;
+        let is_same =
+            |names: &Vec<String>| *names == self.names || !goes_on && names.len() != self.names.len();
+        if self.names.is_empty() || declared.is_none_or(|names| is_same(&names)) {
             return Ok(());
         }
         let byte = Some(self.window.offset());

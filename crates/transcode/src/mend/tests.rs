@@ -402,3 +402,21 @@ fn byte_order_marks_of_further_files_are_told_or_dropped() {
     assert_eq!(lines.unwrap(), "1\ta\n2\t\u{feff}b\n3\tc\n");
     assert_eq!(counts.mended(Mend::ByteOrderMark), 2);
 }
+
+#[test]
+fn comments_that_declare_more_or_fewer_names_end_what_would_be_mended() {
+    let more = b"1 a\n#Fields: x y z\n2 b\n";
+    // It has the shape of a record.
+    let fewer = b"1 a\n#Fields: x\n2\n";
+    let dialect = Dialect { delimiter: " ".to_owned(), comment: Some("#".to_owned()), ..Dialect::csv() };
+    let names = vec!["no".to_owned(), "name".to_owned()];
+    let mut read = Shape { names, ..shape(&dialect, 2, true) };
+    for (lenient, skips) in [(true, false), (false, true)] {
+        (read.lenient, read.skips) = (lenient, skips);
+        for bytes in [&more[..], fewer] {
+            assert_eq!(run(&read, bytes).0.unwrap_err().kind(), ErrorKind::Unsupported);
+        }
+    }
+    read.names = Vec::new();
+    assert!(run(&read, more).0.is_ok());
+}
