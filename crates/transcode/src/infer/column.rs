@@ -163,6 +163,11 @@ impl ColumnState {
     }
 
     fn observe_number(&mut self, value: &[u8]) -> Kinds {
+        if self.possible.meet(Kinds::DECIMAL.or(Kinds::FLOAT)) && value.eq_ignore_ascii_case(b"nan") {
+            let kinds = Kinds::DECIMAL.or(Kinds::FLOAT);
+            self.mark_inexact(if value == b"NaN" { Kinds::FLOAT } else { kinds });
+            return kinds;
+        }
         let plain = if self.possible.meet(Kinds::OF_INTEGER) { number::plain(value) } else { None };
         let mut fits = Kinds::NONE;
         if let Some(plain) = &plain {
@@ -202,7 +207,7 @@ impl ColumnState {
             }
             if counts.meet(Kinds::FLOAT) {
                 self.floats.observe_plain(plain);
-                self.sure_float = true;
+                self.sure_float |= plain.odd == 0;
             }
         }
         if counts.meet(Kinds::DIGITS) {

@@ -159,6 +159,11 @@ impl Extent {
         self.significant_max = self.significant_max.max(other.significant_max);
     }
 
+    /// There is a number.
+    pub(super) fn were_seen(&self) -> bool {
+        self.decimals_min <= self.decimals_max
+    }
+
     /// The decimals that all have, if they have the same; `integers` have none.
     pub(super) fn same_decimals(&self, integers: &Integers) -> Option<u16> {
         let mixed = self.decimals_min != self.decimals_max || integers.were_seen() && self.decimals_max > 0;

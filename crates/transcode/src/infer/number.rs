@@ -1,7 +1,7 @@
 //! Numbers as PostgreSQL reads them: the shape of one value, without its magnitude ever becoming a float.
 //!
-//! What is a number here is a number to every server from 13 on: no `NaN` or `Infinity` (words, to most
-//! people who write them), no hexadecimal digits and no underscores (from 16 on only).
+//! What is a number here is a number to every server from 13 on: no `Infinity`, no `NaN` (which a column may hold beside
+//! numbers with fractions), no hexadecimal digits and no underscores (from 16 on only).
 
 use super::cursor::Cursor;
 use super::kinds::Kinds;
@@ -129,7 +129,9 @@ fn whole(value: &[u8], sign: Option<u8>, digits: &[u8]) -> Option<Plain> {
         _ => 0,
     };
     if odd != 0 {
-        return Some(Plain { odd, ..shape(Kinds::DIGITS) });
+        // Double precision keeps the sign of a zero.
+        let float = if odd == odd::MINUS_ZERO { Kinds::FLOAT } else { Kinds::NONE };
+        return Some(Plain { odd, ..shape(Kinds::DIGITS.or(float)) });
     }
     let kinds = Kinds::PLAIN_NUMBERS;
     let before = short(digits.len());
@@ -198,9 +200,10 @@ mod tests {
 
     #[test]
     fn digits_that_a_number_would_lose_are_no_number() {
-        for odd in ["007", "+5", "-0", "9223372036854775808", "00", "-007"] {
+        for odd in ["007", "+5", "9223372036854775808", "00", "-007"] {
             assert_eq!(kinds(odd), Kinds::DIGITS, "{odd}");
         }
+        assert_eq!(kinds("-0"), Kinds::DIGITS.or(Kinds::FLOAT));
         assert_eq!(kinds("9223372036854775807"), Kinds::PLAIN_NUMBERS);
         assert_eq!(kinds("-9223372036854775808"), Kinds::PLAIN_NUMBERS);
     }

@@ -92,10 +92,11 @@ impl ColumnState {
         if can_be(Kinds::INTEGER) {
             return Ok(self.integer());
         }
-        if can_be(Kinds::DECIMAL) {
+        if can_be(Kinds::DECIMAL) && (self.integers.were_seen() || self.decimals.were_seen()) {
             return Ok(self.decimal());
         }
-        if can_be(Kinds::FLOAT) {
+        // Where no number has a point or an exponent, a zero with a minus is no reason for fractions.
+        if can_be(Kinds::FLOAT) && (self.sure_float || self.bare_exponent) {
             return self.float();
         }
         if can_be(Kinds::DATE) {
@@ -309,6 +310,9 @@ impl ColumnState {
     }
 }
 
+        if self.possible.meet(Kinds::FLOAT) && !self.possible.meet(Kinds::DIGITS) {
+            return "NaN without a number".to_owned();
+        }
 fn text(evidence: &str) -> Inferred {
     Inferred {
         type_name: "text".to_owned(),
@@ -421,7 +425,7 @@ mod tests {
             (&["1706695445"], "int"),
             (&[" 12", "13 "], "int"),
             (&["x", "12"], "text"),
-            (&["NaN", "1.5"], "text"),
+            (&["NaN", "1.5"], "numeric(2,1)"),
             (&[""], "text"),
             (&["12", ""], "text"),
             (&[], "text"),
@@ -559,3 +563,7 @@ mod tests {
         assert!(!state(&[]).finish(false).settled && state(&["x"]).finish(false).settled);
     }
 }
+            (&["1.50", "NaN"], "numeric(3,2)"),
+            (&["1.50", "nan"], "text"),
+            (&["NaN"], "text"),
+            (&["1.5", "-0"], "text"),
