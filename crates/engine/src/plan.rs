@@ -9,6 +9,7 @@ pub(crate) mod arrival;
 pub(crate) mod columns;
 mod cost;
 mod doubtful_headers;
+mod doubtful_text;
 mod earlier;
 mod evolve;
 mod finding;

@@ -3,6 +3,7 @@
 use super::arrival;
 use super::columns::{self, Columns};
 use super::doubtful_headers::expect_known_names;
+use super::doubtful_text;
 use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
@@ -92,6 +93,7 @@ pub(super) async fn plan_all(
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
         tell_open_points(&shape.table, &readings, &mut chosen, &heads);
+        doubtful_text::tell(job, &shape, &mut chosen, &heads);
         leave_money_to_comma(context, session, job, &shape.table, &mut readings).await?;
         for (columns, head) in chosen.into_iter().zip(heads) {
             let plan = table_plan(session, job, &shape, &head, columns, &readings)
@@ -444,7 +446,10 @@ fn tell_open_points(table: &Table, readings: &Readings, chosen: &mut [Columns], 
 }
 
 /// What all files together hold of each column.
-fn joined<'a>(columns: &'a [Columns], heads: &[Head]) -> BTreeMap<&'a String, (ColumnState, Among)> {
+pub(super) fn joined<'a>(
+    columns: &'a [Columns],
+    heads: &[Head],
+) -> BTreeMap<&'a String, (ColumnState, Among)> {
     let mut seen: BTreeMap<&String, (ColumnState, Among)> = BTreeMap::new();
     for (columns, head) in columns.iter().zip(heads) {
         let Some(found) = &head.found else { continue };

@@ -78,6 +78,21 @@ impl ColumnState {
         }
     }
 
+    /// Why the column is one of text though all its values are written as numbers, days or the like, where that may surprise: what
+    /// a code or a number of a telephone is like does not.
+    pub fn doubt_of_text(&self, complete: bool) -> Option<String> {
+        if !self.seen || self.possible.is_empty() || self.possible.meet(Kinds::BOOLEAN) {
+            return None;
+        }
+        match self.candidate() {
+            Ok(_) => Some(self.finish(complete))
+                .filter(|found| found.type_name == "text")
+                .map(|found| found.evidence),
+            Err(_) if self.possible == Kinds::DIGITS => None,
+            Err(why) => Some(why),
+        }
+    }
+
     /// No value was seen yet.
     pub fn is_empty(&self) -> bool {
         !self.seen
@@ -295,6 +310,9 @@ impl ColumnState {
     }
 
     fn why_text(&self) -> String {
+        if self.possible.meet(Kinds::FLOAT) && !self.possible.meet(Kinds::DIGITS) {
+            return "NaN without a number".to_owned();
+        }
         if !self.possible.meet(Kinds::DIGITS) {
             return "no narrower type holds every value".to_owned();
         }
@@ -310,9 +328,6 @@ impl ColumnState {
     }
 }
 
-        if self.possible.meet(Kinds::FLOAT) && !self.possible.meet(Kinds::DIGITS) {
-            return "NaN without a number".to_owned();
-        }
 fn text(evidence: &str) -> Inferred {
     Inferred {
         type_name: "text".to_owned(),
@@ -554,6 +569,10 @@ mod tests {
             (&["10.0.0.1", "10.0.0.0/8"], "text"),
             (&["{}"], "text"),
             (&["1e5"], "text"),
+            (&["1.50", "NaN"], "numeric(3,2)"),
+            (&["1.50", "nan"], "text"),
+            (&["NaN"], "text"),
+            (&["1.5", "-0"], "text"),
             (&[" 1"], "text"),
             (&["31/01/2024"], "text"),
             (&["$1.50"], "text"),
@@ -563,7 +582,3 @@ mod tests {
         assert!(!state(&[]).finish(false).settled && state(&["x"]).finish(false).settled);
     }
 }
-            (&["1.50", "NaN"], "numeric(3,2)"),
-            (&["1.50", "nan"], "text"),
-            (&["NaN"], "text"),
-            (&["1.5", "-0"], "text"),
