@@ -1,7 +1,9 @@
 //! What was found, in words: one line for the load, several for the plan.
 
+use super::cell_types::{Class, Kind};
 use super::score::Score;
-use super::{Finding, Unsure};
+use super::table::{Line, agreement};
+use super::{Finding, HEADER_OPTION, Unsure};
 use howdah_model::{Dialect, Eol, Escape, counted, plural, show_count};
 
 impl Finding {
@@ -54,6 +56,21 @@ pub(super) fn no_record(head_bytes: usize, knows_delimiter: bool) -> Unsure {
     let what =
         format!("the first record does not end within {bytes} bytes, so that its fields are not found");
     Unsure { what, option: if knows_delimiter { "--eol" } else { "--delimiter" } }
+}
+
+/// The first record was taken for one, and has text in half of the columns of numbers, days or the like, and more.
+pub(super) fn odd_first(kinds: &[Kind], classes: &[Option<Class>]) -> Option<Unsure> {
+    let (same, text) = agreement(kinds, classes);
+    let what = "the first record has text where others have numbers, days or the like, and may be a header";
+    (text > 0 && text >= same).then(|| Unsure { what: what.to_owned(), option: HEADER_OPTION })
+}
+
+/// Records of the table's width before its first one, in which all fields are empty.
+pub(super) fn empty_first(lines: &[Line], width: usize) -> Option<Unsure> {
+    let empty = lines.iter().filter(|line| line.is_blank() && line.width == width).count() as u64;
+    let (records, are) = (counted(&show_count(empty), "record"), plural(empty, "is", "are"));
+    let what = format!("{records} of empty fields before the others {are} taken for none");
+    (empty > 0).then_some(Unsure { what, option: "--format csv" })
 }
 
 /// A dialect in words, without the encoding.

@@ -11,6 +11,9 @@ use super::windows::Window;
 use crate::cells::{Cells, Next, Record};
 use howdah_model::Dialect;
 use std::ops::Range;
+use sure_names::are_sure_names;
+
+mod sure_names;
 
 /// What speaks for a header; positive for, negative against. Below 1 either way it is unsure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -157,7 +160,10 @@ pub(super) fn verdict(
             Place::Further => (0, 0),
         };
         let (same, text) = (same.saturating_sub(numbers + truths), text + numbers);
-        let is_record = text == 0 || same > 0 || comes_again(lines, no, place, &classes, reader, window);
+        let is_record = text == 0
+            || same > 0
+            || comes_again(lines, no, place, &classes, reader, window)
+                && !(place == Place::First && are_sure_names(lines, no, text, &classes, reader, window));
         let weight = if is_record { -1.0 - same as f64 } else { 1.0 + text as f64 };
         return Verdict { weight, by_types: true };
     }

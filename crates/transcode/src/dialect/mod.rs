@@ -440,6 +440,9 @@ impl Finding {
         let mut profile = table::Profile::new(regions.width);
         profile.add(&cut.head, data..regions.end.unwrap_or(cut.head.len()).max(data));
         self.typed = profile.classes().iter().map(Option::is_some).collect();
+        if regions.header_lines == 0 && given.header.is_none() {
+            self.unsure.extend(describe::odd_first(cut.head.kinds(data), &profile.classes()));
+        }
         self.typed.resize(self.width, false);
         self.header_rows = u32::try_from(regions.header_lines).unwrap_or(u32::MAX);
         self.preamble_records = regions.start as u64;
@@ -515,10 +518,12 @@ impl Finding {
                 || (line.is_blank() && width > 1 && !(empty_records && line.width == width))
         };
         while lines.get(data).is_some_and(no_data) {
+        let begins = data;
             data += 1;
         }
         regions.end = regions.end.map(|end| end.max(data));
         let read_bytes = lines.last().map_or(0, |line| line.start + line.length);
+        self.unsure.extend(describe::empty_first(&lines[begins.min(data)..data.min(lines.len())], width));
         let start_of = |no: usize| lines.get(no).map_or(read_bytes, |line| line.start);
         let shift = if self.encoding.recoded { 0 } else { self.encoding.bom_bytes as u64 };
         let is_utf8 = self.encoding.name == "UTF8";

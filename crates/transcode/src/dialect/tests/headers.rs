@@ -155,3 +155,42 @@ fn underlined_names_and_edges_are_no_records() {
     let underlined = text("id,name,val\n--,----,---\n1,ann,2.5\n2,bob,NULL\n3,cy,4\n");
     assert_eq!((underlined.plain.start_byte, underlined.dialect.nulls.join("|").as_str()), (24, "NULL"));
 }
+
+#[test]
+fn a_name_that_comes_again_as_a_value_is_one_among_sure_names() {
+    for table in [
+        // As R writes it.
+        "\"\",\"y\",\"n\",\"A\"\n\"1\",17,24,\"A\"\n\"2\",29,29,\"I\"\n\"3\",17,27,\"A\"\n\"4\",20,20,\"I\"\n",
+        "no,hours,kids,married\n1,2940,2,married\n2,2040,2,divorced\n3,693,1,married\n4,1904,2,single\n",
+    ] {
+        assert_eq!(text(table).header_rows, 1, "{table}");
+    }
+    for table in [
+        "\"x\",\"y\",\"A\"\n\"1\",\"2\",\"A\"\n\"2\",\"3\",\"I\"\n\"3\",\"4\",\"A\"\n\"4\",\"5\",\"I\"\n",
+        "tbd,x,single\n2040,2,divorced\n693,1,married\n1904,2,single\n1904,2,single\n",
+    ] {
+        let found = text(table);
+        assert_eq!(found.header_rows, 0, "{table}");
+        assert!(found.is_header_unsure(), "{table}");
+    }
+}
+
+#[test]
+fn a_first_record_with_words_for_numbers_that_is_none_of_names_is_told() {
+    let found = text(
+        "150,4,setosa,versicolor,virginica\n5.1,3.5,1.4,0.2,0\n4.9,3.0,1.4,0.2,0\n4.7,3.2,1.3,0.2,1\n4.6,3.1,1.5,0.2,1\n",
+    );
+    assert!(found.header_rows == 0 && found.is_header_unsure());
+    let found = text("1,2,x\n3,4,y\n5,6,z\n7,8,u\n");
+    assert!(found.header_rows == 0 && !found.is_header_unsure());
+}
+
+#[test]
+fn records_of_empty_fields_below_the_header_are_told() {
+    let told = |empty: &str| {
+        let found = text(&format!("rr,cusum\n{empty}1.5,2.5\n2.5,3.5\n3.5,4.5\n"));
+        found.unsure.into_iter().map(|unsure| unsure.what).collect::<Vec<_>>()
+    };
+    assert_eq!(told(",\n,\n"), ["2 records of empty fields before the others are taken for none"]);
+    assert!(told("").is_empty() && told("\n").is_empty());
+}
