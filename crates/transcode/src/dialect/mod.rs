@@ -494,6 +494,7 @@ impl Finding {
             for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
                 spellings.compare(lines, range(no, lines), regions.width, reader, window);
             }
+            spellings.take_proofs();
         }
         let unseen = (!windows.head.at_end).then_some(&profile);
         let settled = spellings.settle(self.is_copy_text(), unseen);
@@ -517,13 +518,13 @@ impl Finding {
             (line.ruled && may_be_drawn)
                 || (line.is_blank() && width > 1 && !(empty_records && line.width == width))
         };
-        while lines.get(data).is_some_and(no_data) {
         let begins = data;
+        while lines.get(data).is_some_and(no_data) {
             data += 1;
         }
         regions.end = regions.end.map(|end| end.max(data));
-        let read_bytes = lines.last().map_or(0, |line| line.start + line.length);
         self.unsure.extend(describe::empty_first(&lines[begins.min(data)..data.min(lines.len())], width));
+        let read_bytes = lines.last().map_or(0, |line| line.start + line.length);
         let start_of = |no: usize| lines.get(no).map_or(read_bytes, |line| line.start);
         let shift = if self.encoding.recoded { 0 } else { self.encoding.bom_bytes as u64 };
         let is_utf8 = self.encoding.name == "UTF8";

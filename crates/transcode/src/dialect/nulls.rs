@@ -3,12 +3,12 @@
 //! A word is NULL where the rest of its column proves that it is no value: `NA` among numbers. Words that
 //! mean nothing else (`\N`, `NULL`) are NULL in columns of text too, unless the empty field says it a thousand
 //! times as often: then the word is the name of something. The empty field is NULL wherever it
-//! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL in one
-//! column is NULL in all of them, so a word that looks like the values of a column of text that it stands in (`NA`
-//! among `DE` and `FR`, `null` among documents of JSON) stays a value everywhere. Among other text it is NULL, which is
-//! said to be unsure. Of a file that was not seen whole nobody knows whether the word, or the empty field, stands
+//! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL among numbers
+//! stays a value in columns of text if it looks like their values (`NA` among `DE` and `FR`; `null` among documents of JSON is a
+//! value everywhere), or stands there much more often. Among other text it is NULL. Both are said to be unsure. Of a file that was not seen whole nobody knows whether the word, or the empty field, stands
 //! further on: a word stays a value in columns of text that it was not seen in, and the empty field is NULL beside
-//! it. Both do not hold for words that mean nothing else.
+//! it. Both do not hold for words that mean nothing else. A word without quotes in a column whose values all have some
+//! (R writes `NA` so) is NULL as among numbers.
 
 use super::Unsure;
 use super::cell_types::{Class, is_missing, kind};
@@ -39,8 +39,25 @@ struct Use {
     typed: usize,
     /// In columns of text.
     text: usize,
-    /// These columns of text: how many values they have, and how many of them look like the word.
-    columns: BTreeMap<usize, (usize, usize)>,
+    /// These columns of text.
+    columns: BTreeMap<usize, Column>,
+}
+
+/// A column of text that a word stands in.
+#[derive(Default, Clone)]
+struct Column {
+    words: usize,
+    values: usize,
+    /// Values that look like the word.
+    alike: usize,
+    quoted: usize,
+}
+
+impl Column {
+    /// All values have quotes, as R writes them around text: what has none is no text.
+    fn proves_null(&self) -> bool {
+        self.values > 0 && self.quoted == self.values
+    }
 }
 
 impl Use {
@@ -52,7 +69,15 @@ impl Use {
 
     /// More than half of the values of a column of text look like it.
     fn looks_like_a_value(&self) -> bool {
-        self.columns.values().any(|(values, alike)| alike * 2 > *values)
+        self.columns.values().any(|column| column.alike * 2 > column.values)
+    }
+
+    /// Columns whose quotes prove that the word is NULL are as good as those of numbers.
+    fn take_proofs(&mut self) {
+        let proven: usize =
+            self.columns.values().filter(|column| column.proves_null()).map(|column| column.words).sum();
+        (self.typed, self.text) = (self.typed + proven, self.text - proven);
+        self.columns.retain(|_, column| !column.proves_null());
     }
 }
 
@@ -125,7 +150,14 @@ impl Spellings {
 
     /// Some words may be values of the text they stand in: then all values of these columns are to be compared.
     pub(super) fn are_doubtful(&self) -> bool {
-        self.uses.iter().any(|(spelling, uses)| uses.is_doubtful(spelling))
+        self.uses.iter().any(|(spelling, uses)| uses.is_doubtful(spelling) || may_be_proven(spelling, uses))
+    }
+
+    /// All records were compared.
+    pub(super) fn take_proofs(&mut self) {
+        for (_, uses) in self.uses.iter_mut().filter(|(spelling, uses)| may_be_proven(spelling, uses)) {
+            uses.take_proofs();
+        }
     }
 
     /// Compares doubtful words with the values of the records of `range`.
@@ -142,11 +174,17 @@ impl Spellings {
                 continue;
             }
             line.read_again(reader, window);
-            for (word, uses) in self.uses.iter_mut().filter(|(word, uses)| uses.is_doubtful(word)) {
-                for (column, (values, alike)) in &mut uses.columns {
-                    let value = reader.record.value(*column);
-                    *values += usize::from(kind(value).is_value());
-                    *alike += usize::from(kind(value).is_value() && are_alike(word.as_bytes(), value));
+            let is_compared =
+                |(word, uses): &(&String, &mut Use)| uses.is_doubtful(word) || may_be_proven(word, uses);
+            for (word, uses) in self.uses.iter_mut().filter(is_compared) {
+                for (no, column) in &mut uses.columns {
+                    let (value, quoted) = (reader.record.value(*no), reader.record.quoted(*no));
+                    if kind(value).is_value() || quoted && !value.is_empty() {
+                        column.values += 1;
+                        column.quoted += usize::from(quoted);
+                        // The same word in quotes is a value, and one without is none.
+                        column.alike += usize::from(!quoted && are_alike(word.as_bytes(), value));
+                    }
                 }
             }
         }
@@ -163,7 +201,7 @@ impl Spellings {
             uses.typed += 1;
         } else {
             uses.text += 1;
-            uses.columns.entry(column).or_default();
+            uses.columns.entry(column).or_default().words += 1;
         }
     }
 
@@ -173,6 +211,7 @@ impl Spellings {
         let empty = self.uses.get("").map_or(0, |uses| uses.typed + uses.text);
         let mut found: Vec<(&String, usize)> = Vec::new();
         let mut unsure: Option<Unsure> = None;
+        let mut kept: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (spelling, uses) in &self.uses {
             let is_json = spelling == JSON_NULL && uses.looks_like_a_value();
             let sure = UNMISTAKABLE.contains(&spelling.as_str())
@@ -184,8 +223,15 @@ impl Spellings {
                 _ => is_missing(spelling.as_bytes()) && (sure || looks_null),
             };
             let doubtful = uses.is_doubtful(spelling);
-            if null {
+            let among_numbers =
+                !null && uses.typed > 0 && is_word(spelling) && is_missing(spelling.as_bytes());
+            if null || among_numbers {
                 found.push((spelling, uses.typed + uses.text));
+            }
+            if among_numbers {
+                unsure = unsure.or(Some(question(spelling, "NULL, but as itself in columns of text")));
+                kept.insert(spelling.clone(), uses.columns.keys().copied().collect());
+                continue;
             }
             if null && doubtful && !sure {
                 unsure = unsure.or(Some(question(spelling, "NULL, it may be a value")));
@@ -202,7 +248,7 @@ impl Spellings {
         }
         let words: Vec<String> = nulls.iter().filter(|word| is_word(word)).cloned().collect();
         let Some(profile) = unseen.filter(|_| !words.is_empty()) else {
-            return Settled { nulls, kept: BTreeMap::new(), unsure };
+            return Settled { nulls, kept, unsure };
         };
         if !backslash && !nulls[0].is_empty() {
             nulls.insert(0, String::new());
@@ -210,10 +256,10 @@ impl Spellings {
         let not_in = |word: &String, column: &usize| {
             self.uses.get(word).is_none_or(|uses| !uses.columns.contains_key(column))
         };
-        let mut kept: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for word in words {
+            let is_kept = kept.contains_key(&word);
             let text = (0..profile.width()).filter(|column| profile.is_text(*column));
-            let columns: Vec<usize> = text.filter(|column| not_in(&word, column)).collect();
+            let columns: Vec<usize> = text.filter(|column| is_kept || not_in(&word, column)).collect();
             if !columns.is_empty() {
                 unsure = unsure.or(Some(question(
                     &word,
@@ -224,6 +270,11 @@ impl Spellings {
         }
         Settled { nulls, kept, unsure }
     }
+}
+
+/// Quotes around the other values of its columns may prove that it is none.
+fn may_be_proven(spelling: &str, uses: &Use) -> bool {
+    uses.text > 0 && is_word(spelling) && is_missing(spelling.as_bytes()) && !spelling.trim().is_empty()
 }
 
 /// A word that may be a value.

@@ -35,8 +35,8 @@ fn spellings_of_null() {
         ("id,x\n1,\\N\n2,b\n3,c\n", &["\\N"]),
         ("id,x\n1,1.5\n2,NaN\n3,2.5\n", &[""]),
         ("id,x\n1,NA\n2,DE\n3,FR\n", &[""]),
-        ("pop,code\n1,US\nNA,DE\n3,NA\n4,FR\n5,IT\n", &[""]),
-        ("n,pain\n-,none\n3,severe\nnone,mild\n4,none\n5,mild\n", &["-"]),
+        ("pop,code\n1,US\nNA,DE\n3,NA\n4,FR\n5,IT\n", &["NA"]),
+        ("n,pain\n-,none\n3,severe\nnone,mild\n4,none\n5,mild\n", &["none", "-"]),
         ("n,tail\n4,N17\nNA,NA\n3,N8A\n5,NA\n", &["NA"]),
     ] {
         assert_eq!(text(bytes).dialect.nulls, nulls, "{bytes:?}");
@@ -169,4 +169,24 @@ fn letters_of_two_encodings_are_not_all_read_as_one() {
     let quotes = b"id,name\n1,\xbbSpa\xdf\xab\n2,IRM\xc3\xa0\n3,Jos\xe9\n";
     let (name, is_mixed) = encoding(quotes);
     assert!(name != "UTF8" && !is_mixed, "{name}");
+}
+
+#[test]
+fn a_word_without_quotes_among_quoted_text_is_null() {
+    let table =
+        "\"no\",\"vote\",\"income\"\n\"1\",\"Y\",7500\n\"2\",NA,3500\n\"3\",\"N\",NA\n\"4\",\"A\",1200\n";
+    let found = text(table);
+    assert_eq!((found.dialect.nulls, found.dialect.kept.len()), (vec!["NA".to_owned()], 0));
+    let found = text("\"no\",\"kind\"\n\"1\",\"prof\"\n\"2\",NA\n\"3\",\"wc\"\n");
+    assert_eq!((found.dialect.nulls, found.unsure), (vec!["NA".to_owned()], Vec::new()));
+    let found = text("no,kind\n1,prof\n2,NA\n3,wc\n");
+    assert_eq!((found.dialect.nulls, found.unsure.len()), (vec![String::new()], 1));
+}
+
+#[test]
+fn a_word_that_is_null_among_numbers_stays_a_value_among_its_like() {
+    let found = text("people,code\n486169,NA\nNA,DE\n246325,BW\n74834,ZA\n84993,BW\n58266,IT\n");
+    assert_eq!(found.dialect.nulls, ["NA"]);
+    assert_eq!(found.dialect.kept.into_iter().collect::<Vec<_>>(), [("NA".to_owned(), vec![1])]);
+    assert_eq!(found.unsure.len(), 1);
 }
