@@ -64,6 +64,13 @@ pub(super) fn rank_part(part: Window, given: &Given, eol: Option<Eol>) -> Vec<Ra
 const UNPROVEN_DOUBT: f64 = 1000.0;
 
 impl Ranked {
+    /// Quotes are where they may be, and every record has the usual width.
+    fn is_right_with_quotes(&self) -> bool {
+        let score = &self.score;
+        let is_even = score.width > 1 && score.records > 1 && score.regular == score.records;
+        self.dialect.quote.is_some() && is_even && score.flawed == 0 && score.quoted_permille > 0
+    }
+
     /// Every record has the usual width, and values or quotes say that fields are fields.
     pub(super) fn is_sure_table(&self) -> bool {
         let score = &self.score;
@@ -90,6 +97,17 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
         let others = all.iter_mut().filter(|one| one.dialect.quote.is_none() || one.score.flawed > 0);
         others.for_each(|one| one.halvings += UNPROVEN_DOUBT);
     }
+    let quoted: Vec<String> = all
+        .iter()
+        .filter(|one| one.is_right_with_quotes())
+        .map(|one| one.dialect.delimiter.clone())
+        .collect();
+    let torn = |one: &&mut Ranked| {
+        one.dialect.quote.is_none()
+            && one.score.regular < one.score.records
+            && quoted.contains(&one.dialect.delimiter)
+    };
+    all.iter_mut().filter(torn).for_each(|one| one.halvings += UNPROVEN_DOUBT);
     let tables: Vec<Usual> = all.iter().filter_map(Usual::of).collect();
     let cut = all.iter_mut().filter(|one| tables.iter().any(|table| table.is_cut_by(one)));
     cut.for_each(|one| one.halvings += UNPROVEN_DOUBT);

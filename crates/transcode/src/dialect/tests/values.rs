@@ -190,3 +190,12 @@ fn a_word_that_is_null_among_numbers_stays_a_value_among_its_like() {
     assert_eq!(found.dialect.kept.into_iter().collect::<Vec<_>>(), [("NA".to_owned(), vec![1])]);
     assert_eq!(found.unsure.len(), 1);
 }
+
+#[test]
+fn quotes_that_keep_records_even_are_quotes() {
+    let list =
+        |no: usize| (0..20 + no * 7).map(|value| (value % 7).to_string()).collect::<Vec<_>>().join(",");
+    let rows = (0..6).map(|no| format!("0.05,0.8,\"{}\",\"{}\",larger\n", list(no), list(6 - no)));
+    let found = text(&format!("alpha,power,a,b,alternative\n{}", rows.collect::<String>()));
+    assert_eq!((found.width, found.dialect.quote, found.header_rows), (5, Some(b'"'), 1));
+}
