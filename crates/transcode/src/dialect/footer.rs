@@ -228,6 +228,8 @@ impl Footer<'_, '_> {
         let alone = !self.is_record_otherwise(no) && line.filled == 1 && line.left && first == Kind::Text;
         let text = self.lines.kinds(no).iter().all(|kind| *kind == Kind::Text);
         let against = agreement(self.lines.kinds(no), &self.profile.classes()).1 > 0;
+        // Of `Source: Office, 2024` the delimiter cuts off a number.
+        let text = text || (first == Kind::Text && against && self.first_is_labelled(no));
         let cut_note = text && (line.width * 2 <= width || (line.width < width && against));
         let cut_note = cut_note && !self.is_record_otherwise(no);
         match width {
@@ -270,6 +272,13 @@ impl Footer<'_, '_> {
         let Some(first) = values.iter().find(|value| !value.is_empty()) else { return false };
         let text = first.to_lowercase();
         is_sentence(&text) || NOTES.iter().any(|note| starts_with_word(&text, note))
+    }
+
+    /// Its first word is one of notes, with a colon behind it.
+    fn first_is_labelled(&mut self, no: usize) -> bool {
+        let values = self.lines.values(no, self.reader, self.window);
+        let text = values.first().map(|first| first.to_lowercase()).unwrap_or_default();
+        text.split_once(':').is_some_and(|(label, _)| NOTES.contains(&label))
     }
 
     /// Its first words are those of notes, and more follow.

@@ -254,6 +254,10 @@ fn totals_of_groups_and_means_among_words_are_data() {
             "day,n\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n2020-01-04,4\n2020-01-05,5\n2020-01-06,6\n",
             "Total,21\nMean:,3.5\n",
         ),
+        (
+            "id,name,amount\n1,a,7\n2,b,14\n3,c,21\n4,d,28\n",
+            "Source: Office, 2024\nNote: revised, see page 3\n",
+        ),
     ] {
         assert_eq!(text(&format!("{table}{footer}")).plain.end_byte, Some(table.len() as u64));
     }
