@@ -10,6 +10,7 @@ mod bounded;
 mod emit;
 mod encoders;
 mod end_marker;
+mod gather;
 mod lanes;
 mod mender;
 mod numbered;
@@ -29,9 +30,11 @@ pub(crate) use stored::{Opened, open_all, unless, wait_to_retry};
 pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_shape};
 
 use crate::budget::Buffers;
+use crate::cargo::Cargo;
 use crate::pipeline::{Halt, Run};
+use gather::{Gathering, is_small};
 use howdah_model::plan::Care;
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
+use howdah_model::{Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
 use howdah_transcode::decompress::{AHEAD_BYTES_MIN, may_have_parts};
 use howdah_transcode::split::{Rules, VERSION_MARKER_STRICT};
 use parking_lot::Mutex;
@@ -50,6 +53,15 @@ enum Piece {
     Range(Arc<range::RangedFile>, u64),
     /// A whole file, in order.
     Stream(u32, Opened),
+}
+
+impl Piece {
+    fn file_no(&self) -> u32 {
+        match self {
+            Piece::Range(file, _) => file.file_no(),
+            Piece::Stream(file_no, _) => *file_no,
+        }
+    }
 }
 
 /// Hands out pieces, the largest file first and the ranges of a file in order.
@@ -101,7 +113,9 @@ impl Pieces {
 struct Feeder {
     run: Arc<Run>,
     pieces: Arc<Pieces>,
-    queue: Sender<CopyChunk>,
+    queue: Sender<Cargo>,
+    /// Chunks of small files that wait for others.
+    gathering: Mutex<Gathering>,
     handle: Handle,
     unpackers: Arc<Unpackers>,
     /// What one compressed file may hold of parts that are decoded ahead.
@@ -115,7 +129,7 @@ struct Feeder {
 pub(crate) fn start(
     run: &Arc<Run>,
     opened: impl Iterator<Item = (usize, Opened)>,
-    queue: &Sender<CopyChunk>,
+    queue: &Sender<Cargo>,
 ) -> Result<Vec<JoinHandle<()>>> {
     let mut supplies = VecDeque::new();
     for (no, opened) in by_table(&run.plan, opened) {
@@ -145,6 +159,7 @@ pub(crate) fn start(
                 run: Arc::clone(run),
                 pieces: Arc::clone(&pieces),
                 queue: queue.clone(),
+                gathering: Mutex::default(),
                 handle: Handle::current(),
                 unpackers: Arc::clone(&unpackers),
                 ahead_bytes,
@@ -250,9 +265,15 @@ impl Feeder {
             let Ok(buffers) = self.take_buffers() else { return };
             let piece = match self.pieces.next(&self.run) {
                 Ok(Some(piece)) => piece,
-                Ok(None) => return,
+                Ok(None) => {
+                    self.hand_over_all();
+                    return;
+                }
                 Err(error) => return self.run.halt.fail_all(error),
             };
+            if !self.hand_over_what_is_due(is_small(self.run.plan.file(piece.file_no()))) {
+                return;
+            }
             let (file_no, done) = match piece {
                 Piece::Range(file, no) => (file.file_no(), file.feed(self, no, buffers)),
                 Piece::Stream(file_no, opened) => (file_no, stream::feed(self, file_no, opened, buffers)),

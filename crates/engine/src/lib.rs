@@ -30,6 +30,7 @@ pub mod load;
 mod anew;
 
 mod budget;
+mod cargo;
 mod feed;
 mod gate;
 mod jobs;

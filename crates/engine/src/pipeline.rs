@@ -244,11 +244,11 @@ impl Run {
 /// # Errors
 /// The failure that ended the run; `Interrupted` when stopped.
 pub(crate) async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
-    let (queue, chunks) = tokio::sync::mpsc::channel(1);
+    let (queue, cargos) = tokio::sync::mpsc::channel(1);
     let feeders = feed::start(run, opened.into_iter().enumerate(), &queue)?;
     drop(queue);
     let watcher = tokio::spawn(crate::watch::run(Arc::clone(run)));
-    sessions::run(run, chunks).await;
+    sessions::run(run, cargos).await;
     feed::join(feeders).await;
     watcher.abort();
     ended(run.context.stop.check(), run.halt.result())

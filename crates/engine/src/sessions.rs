@@ -5,9 +5,11 @@
 
 mod full_disk;
 mod handed;
+mod together;
 
 use crate::attend::Asking;
 use crate::begin;
+use crate::cargo::Cargo;
 use crate::feed::{unless, wait_to_retry};
 use crate::frozen::{self, Taken};
 use crate::indexes::early;
@@ -25,6 +27,7 @@ use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Reject, Result, Stage, T
 use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
+use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -43,7 +46,7 @@ const UNWANTED_FOR: Duration = Duration::from_secs(3);
 /// What the workers share.
 struct Shared {
     run: Arc<Run>,
-    chunks: Mutex<Receiver<CopyChunk>>,
+    queue: Mutex<Receiver<Cargo>>,
     wanted: AtomicU32,
     handed: Handed,
     fullness: Fullness,
@@ -81,14 +84,14 @@ impl Shared {
 }
 
 /// Stores chunks until the queue is closed and empty, or nothing is wanted any more.
-pub(crate) async fn run(run: &Arc<Run>, chunks: Receiver<CopyChunk>) {
+pub(crate) async fn run(run: &Arc<Run>, queue: Receiver<Cargo>) {
     let server_cpus = run.context.connection.server_cpus();
     let mut climber = Climber::new(run.plan.job.jobs, server_cpus, run.layout.sessions_max);
     // What a crash of the server took comes again on as many sessions as were found before.
     run.tally.sessions_found().into_iter().for_each(|found| climber.begin_with(found));
     let shared = Arc::new(Shared {
         run: Arc::clone(run),
-        chunks: Mutex::new(chunks),
+        queue: Mutex::new(queue),
         wanted: AtomicU32::new(climber.wanted()),
         handed: Handed::default(),
         fullness: Fullness::default(),
@@ -156,11 +159,11 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
     let mut worker = Worker::new(run, &shared.handed);
     run.tally.session_opened();
     let ended = loop {
-        if index >= shared.wanted() {
+        if index >= shared.wanted() && worker.left.is_empty() {
             break Ended::NotWanted;
         }
         // The first always copies.
-        if index > 0 && early::build_next(run, &mut worker.session).await {
+        if index > 0 && worker.left.is_empty() && early::build_next(run, &mut worker.session).await {
             worker.count_session();
             continue;
         }
@@ -170,14 +173,17 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
                 () = run.gate.pass() => {}
                 () = run.halt.until_failed() => {}
             }
+            if let Some(chunk) = worker.left.pop_front() {
+                return Ok(Next::Cargo(Cargo::one(chunk)));
+            }
             tokio::select! {
                 biased;
                 () = shared.handed.until_wanted(), if worker.session.is_some() => Ok(Next::Give),
-                chunk = async { shared.chunks.lock().await.recv().await } => Ok(chunk.map_or(Next::End, Next::Chunk)),
+                cargo = async { shared.queue.lock().await.recv().await } => Ok(cargo.map_or(Next::End, Next::Cargo)),
             }
         };
-        let chunk = match run.context.stop.guard(next).await {
-            Ok(Next::Chunk(chunk)) => chunk,
+        let cargo = match run.context.stop.guard(next).await {
+            Ok(Next::Cargo(cargo)) => cargo,
             Ok(Next::Give) => {
                 worker.give_session();
                 continue;
@@ -187,6 +193,7 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
                 break Ended::NoMoreChunks;
             }
         };
+        let Some(chunk) = worker.store_together(cargo).await else { continue };
         if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
             continue;
         }
@@ -210,7 +217,7 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
 
 /// What a worker does next.
 enum Next {
-    Chunk(CopyChunk),
+    Cargo(Cargo),
     /// Another one has a chunk and no session.
     Give,
     End,
@@ -276,12 +283,23 @@ struct Worker<'a> {
     patience: Patience,
     /// The server has refused a record of the chunk, and its records are looked at one by one.
     sifted: bool,
+    /// Chunks that did not come in together: they are stored one by one before anything else.
+    left: VecDeque<CopyChunk>,
 }
 
 impl<'a> Worker<'a> {
     fn new(run: &'a Run, handed: &'a Handed) -> Worker<'a> {
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
-        Worker { run, session: None, handed, counts: false, slot: run.slots.add(), patience, sifted: false }
+        Worker {
+            run,
+            session: None,
+            handed,
+            counts: false,
+            slot: run.slots.add(),
+            patience,
+            sifted: false,
+            left: VecDeque::new(),
+        }
     }
 
     /// Leaves the session to who has none, at present or later.
@@ -380,20 +398,35 @@ impl<'a> Worker<'a> {
         run.context.stop.guard(frozen::commit_if_complete(run, file_no)).await.map(|()| true)
     }
 
+    /// The session that it has, or another one.
+    async fn take_session(&mut self) -> Result<Session> {
+        let run = self.run;
+        if let Some(session) = self.session.take().filter(|session| !session.is_closed()) {
+            return Ok(session);
+        }
+        self.count_session();
+        let opened = self.handed.session(run).await?;
+        self.counts = true;
+        let held = Box::pin(begin::expect_held(run, &opened));
+        run.context.connection.attend(&opened, held).await?;
+        Ok(opened)
+    }
+
+    /// Nothing is being stored on this session any more.
+    fn keep_session(&mut self, session: Session) {
+        self.slot.end();
+        if session.is_closed() {
+            self.run.context.connection.lose(session.backend());
+        } else {
+            self.session = Some(session);
+        }
+        self.count_session();
+    }
+
     /// Given up at an await, as when the load is stopped, it leaves no session.
     async fn try_store(&mut self, chunk: &CopyChunk) -> Result<(Outcome, Vec<Reject>)> {
         let run = self.run;
-        let mut session = match self.session.take() {
-            Some(session) if !session.is_closed() => session,
-            _ => {
-                self.count_session();
-                let opened = self.handed.session(run).await?;
-                self.counts = true;
-                let held = Box::pin(begin::expect_held(run, &opened));
-                run.context.connection.attend(&opened, held).await?;
-                opened
-            }
-        };
+        let mut session = self.take_session().await?;
         let target = target(run, chunk);
         let backend = session.backend();
         self.slot.begin(backend);
@@ -420,13 +453,7 @@ impl<'a> Worker<'a> {
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
         };
         asking.answered();
-        self.slot.end();
-        if session.is_closed() {
-            run.context.connection.lose(session.backend());
-        } else {
-            self.session = Some(session);
-        }
-        self.count_session();
+        self.keep_session(session);
         match stored {
             Ok(stored) => Ok(stored),
             Err(failed) if rejects::skips(run) && is_about_a_row(&failed.error) && !self.sifted => {

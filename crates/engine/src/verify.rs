@@ -5,6 +5,8 @@
 //! chunks from the queue. But a chunk goes into a temporary table, and what it comes to there is compared with what the
 //! table holds of it ([`howdah_target::verify`]).
 
+mod difference;
+
 use crate::Context;
 use crate::arrival::on_session;
 use crate::feed::open_all;
@@ -13,9 +15,10 @@ use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::rejects;
 use bytes::Bytes;
+use difference::{Difference, Expected, other_values, result};
 use howdah_model::{
-    Care, ChunkId, CopyChunk, Error, ErrorKind, Keep, Place, Plan, Receipt, Relation, Result, Silent, Stage,
-    TablePlan, Verified, Verify, plural,
+    Care, ChunkId, CopyChunk, Error, ErrorKind, Keep, Plan, Receipt, Relation, Result, Silent, Stage,
+    Verified, Verify, plural,
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress};
 use howdah_target::ledger::Ledger;
@@ -59,6 +62,9 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     let receipts = async |session: &Session| ledger.receipts(session, job_id).await;
     let receipts = by_file(on_session(run, receipts).await?);
     let mut found = look(run, ledger, by).await?;
+    let together = async |session: &Session| ledger.chunks_together(session, job_id).await;
+    found.together = on_session(run, together).await?;
+    found.together.retain(|chunk, _| !run.plan.table_of(chunk.file_no).frozen);
     check_counts(run, ledger, &receipts, &mut found).await?;
     if by == Verify::Checksum {
         refuse_several_kinds(run, &found)?;
@@ -145,9 +151,6 @@ fn of_older(chunks: u64) -> Error {
     Error::new(ErrorKind::Ledger, message).with_hint("run the same command without --verify")
 }
 
-const HINT: &str = "a trigger of the table, or another session, has changed or deleted rows; the same command compares again and \
-                    stores nothing twice";
-
 const ANEW_HINT: &str = "one transaction has written as many rows of this table: where ALTER TABLE has written all rows anew, none tells \
                          any more what stored it; run the same command without --verify";
 
@@ -163,12 +166,29 @@ struct Found {
     /// As [`firsts`].
     firsts: Vec<u32>,
     others: BTreeMap<Relation, u64>,
+    /// Chunks of small files that came in one transaction, each with the first of them, under which all are summed up.
+    together: HashMap<ChunkId, ChunkId>,
 }
 
 impl Found {
     /// The first number of the table that the file goes to.
     fn table_of(&self, run: &Run, file_no: u32) -> u32 {
         self.firsts[run.plan.file(file_no).table_no as usize]
+    }
+
+    /// The chunk that this one is summed up under.
+    fn summed_under(&self, chunk: ChunkId) -> ChunkId {
+        self.together.get(&chunk).copied().unwrap_or(chunk)
+    }
+
+    /// What is expected of the chunks, by those that they are summed up under.
+    fn expected(&self, receipts: &HashMap<u32, Receipts>) -> HashMap<ChunkId, Expected> {
+        let mut expected: HashMap<ChunkId, Expected> = HashMap::new();
+        for receipt in receipts.values().flat_map(BTreeMap::values) {
+            let all = expected.entry(self.summed_under(receipt.chunk())).or_default();
+            *all = Expected { rows: all.rows + receipt.rows, chunks: all.chunks + 1 };
+        }
+        expected
     }
 
     /// All rows of this job.
@@ -250,10 +270,12 @@ async fn check_counts(
 
 fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Found) -> Vec<Difference> {
     let mut differences = Vec::new();
+    let expected = found.expected(receipts);
     for receipt in receipts.values().flat_map(BTreeMap::values) {
+        let Some(expected) = expected.get(&receipt.chunk()) else { continue };
         let rows = found.chunks.get(&receipt.chunk()).map_or(0, |sum| sum.rows);
-        if rows != receipt.rows {
-            differences.push(Difference::of_count(receipt, rows));
+        if rows != expected.rows {
+            differences.push(Difference::of_count(receipt, *expected, rows));
         }
     }
     let firsts = found.firsts.clone();
@@ -292,104 +314,6 @@ fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Fo
     differences
 }
 
-/// A chunk of which other is stored than was read.
-#[derive(Debug, Clone)]
-struct Difference {
-    file_no: u32,
-    chunk_no: u64,
-    start_byte: u64,
-    /// Those its receipt tells.
-    expected_rows: u64,
-    /// Behind "of records 1 to 7 ".
-    what: String,
-    column: Option<String>,
-    /// It is about all rows of the table, which one transaction has stored.
-    of_table: bool,
-}
-
-impl Difference {
-    fn of_count(receipt: &Receipt, found: u64) -> Difference {
-        let difference = Difference {
-            file_no: receipt.file_no,
-            chunk_no: receipt.chunk_no,
-            start_byte: receipt.start_byte,
-            expected_rows: receipt.rows,
-            what: String::new(),
-            column: None,
-            of_table: false,
-        };
-        difference.counted(found, receipt.rows)
-    }
-
-    fn counted(self, found: u64, expected: u64) -> Difference {
-        let rows = if found == 1 { "row is" } else { "rows are" };
-        let what = format!("{found} {rows} in the table as this load has stored them, expected {expected}");
-        Difference { what, ..self }
-    }
-
-    fn of_values(receipt: &Receipt, read: Sum, columns: &[String]) -> Difference {
-        let what = match (read.rows == receipt.rows, columns) {
-            (false, _) => format!("{} were read now, expected {}", read.rows, receipt.rows),
-            (true, []) => "other values are in the table than were read".to_owned(),
-            (true, columns) => {
-                format!("other values are in the table than were read, in {}", columns.join(", "))
-            }
-        };
-        Difference {
-            file_no: receipt.file_no,
-            chunk_no: receipt.chunk_no,
-            start_byte: receipt.start_byte,
-            expected_rows: receipt.rows,
-            what,
-            column: columns.first().filter(|_| columns.len() == 1).cloned(),
-            of_table: false,
-        }
-    }
-}
-
-/// The first difference as an error, if there is one.
-fn result(run: &Run, receipts: &HashMap<u32, Receipts>, mut differences: Vec<Difference>) -> Result<()> {
-    differences.sort_by_key(|difference| (difference.file_no, difference.chunk_no));
-    let Some(first) = differences.first() else { return Ok(()) };
-    let file = run.plan.file(first.file_no);
-    let relation = &run.plan.table(file.table_no).table.relation;
-    if first.of_table {
-        return Err(Error::new(ErrorKind::Differs, format!("{relation}: {}", first.what)).with_hint(HINT));
-    }
-    let (from, to) = records(receipts, first);
-    let more = match differences.len() {
-        1 => String::new(),
-        2 => "; 1 chunk more differs".to_owned(),
-        count => format!("; {} chunks more differ", count - 1),
-    };
-    let message = format!("{relation}: of records {from} to {to} {}{more}", first.what);
-    let place = Place {
-        file: Some(file.location.clone()),
-        record: Some(from),
-        byte: Some(first.start_byte),
-        column: first.column.clone(),
-        ..Place::default()
-    };
-    Err(Error::new(ErrorKind::Differs, message).at(place).with_hint(HINT))
-}
-
-fn other_values(table: &TablePlan) -> Error {
-    let why = if table.frozen { "all came in one transaction" } else { "a column became wider meanwhile" };
-    let message = format!(
-        "other values are in {} than were read; of which records cannot be told, since {why}",
-        table.table.relation
-    );
-    Error::new(ErrorKind::Differs, message).with_hint(HINT)
-}
-
-/// The numbers of the first and the last record of a chunk.
-fn records(receipts: &HashMap<u32, Receipts>, of: &Difference) -> (u64, u64) {
-    let Some(chunks) = receipts.get(&of.file_no) else { return (1, 1) };
-    let count = |receipt: &Receipt| receipt.rows + receipt.omitted.records();
-    let before: u64 = chunks.range(..of.chunk_no).map(|(_, receipt)| count(receipt)).sum();
-    (before + 1, before + chunks.get(&of.chunk_no).map_or(1, count))
-}
-
 /// Reads all files again and compares each chunk with what is stored of it. How many could only be counted comes back.
 async fn read_again(
     run: &Arc<Run>,
@@ -416,6 +340,7 @@ async fn read_again(
         read: found.rewritten.iter().map(|table_no| (*table_no, Mutex::default())).collect(),
         found,
         stored_in,
+        read_together: Mutex::default(),
         chunks: AtomicU64::new(0),
         counted: AtomicU64::new(0),
         explained: AtomicBool::new(false),
@@ -434,6 +359,8 @@ pub(crate) struct Comparison {
     found: Found,
     /// What is read of tables whose rows were written anew, by their number.
     read: HashMap<u32, Mutex<Sum>>,
+    /// What is read of chunks that came together, by the first of them; none where one of them could only be counted.
+    read_together: Mutex<HashMap<ChunkId, Option<Sum>>>,
     /// Where the rows of each table of the plan are.
     stored_in: Vec<Relation>,
     /// Chunks that were compared.
@@ -466,6 +393,9 @@ impl Comparison {
             Good::All => None,
             Good::These(records) => Some(records),
             Good::Unknown => {
+                if let Some(first) = self.found.together.get(&origin.chunk()) {
+                    self.read_together.lock().insert(*first, None);
+                }
                 self.chunks.fetch_add(1, Relaxed);
                 self.counted.fetch_add(1, Relaxed);
                 return Ok(());
@@ -473,22 +403,28 @@ impl Comparison {
         };
         let stored = self.found.chunks.get(&origin.chunk()).copied().unwrap_or_default();
         let read = self.read.get(&self.found.table_of(run, origin.file_no));
+        let first = self.found.together.get(&origin.chunk());
         let again = Again {
             target,
             ledger: &self.ledger,
             stored_in: &self.stored_in[file.table_no as usize],
             stored,
             good: good.as_deref(),
-            explain: read.is_none() && !self.explained.load(Relaxed),
+            explain: read.is_none() && first.is_none() && !self.explained.load(Relaxed),
         };
         let compared = verify::read_again(session, again, chunk, progress).await?;
         self.chunks.fetch_add(1, Relaxed);
         if let Some(read) = read {
             let mut read = read.lock();
             *read = read.and(compared.read);
+        } else if let Some(first) = first {
+            let mut together = self.read_together.lock();
+            let read = together.entry(*first).or_insert_with(|| Some(Sum::default()));
+            *read = read.map(|read| read.and(compared.read));
         } else if compared.read != stored {
             self.explained.store(true, Relaxed);
-            let difference = Difference::of_values(receipt, compared.read, &compared.columns);
+            let expected = Expected { rows: receipt.rows, chunks: 1 };
+            let difference = Difference::of_values(receipt, expected, compared.read, &compared.columns);
             self.differences.lock().push(difference);
         }
         Ok(())
@@ -521,9 +457,27 @@ impl Comparison {
         Ok(Good::These(good.map(|(_, range)| chunk.bytes.slice(range)).collect()))
     }
 
+    /// Chunks of small files that came together, of which other is stored than was read.
+    fn differing_together(&self) -> Vec<Difference> {
+        let read = self.read_together.lock();
+        if read.is_empty() {
+            return Vec::new();
+        }
+        let expected = self.found.expected(&self.receipts);
+        let difference = |(first, read): (&ChunkId, &Option<Sum>)| {
+            let read = (*read)?;
+            let stored = self.found.chunks.get(first).copied().unwrap_or_default();
+            let receipt = self.receipts.get(&first.file_no)?.get(&first.chunk_no)?;
+            let expected = expected.get(first).copied().unwrap_or_default();
+            (read != stored).then(|| Difference::of_values(receipt, expected, read, &[]))
+        };
+        read.iter().filter_map(difference).collect()
+    }
+
     /// How many chunks were only counted.
     fn result(&self, run: &Run) -> Result<u64> {
-        let differences = self.differences.lock().clone();
+        let mut differences = self.differences.lock().clone();
+        differences.extend(self.differing_together());
         result(run, &self.receipts, differences)?;
         for (table_no, read) in &self.read {
             let read = *read.lock();

@@ -3,7 +3,7 @@
 //! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY (and for
 //! binary rows a look at the table's columns) go out together; the data and its end; COMMIT. Rows of a partitioned table
 //! that were laid out by leaf take a COPY, and two more round trips, for each further leaf. No data is sent before
-//! the claim is known to be ours. Whatever fails, the session is left outside a transaction, or closed; retrying is
+//! the claim is known to be ours. Chunks of small files may share all of this ([`commit_together`]). Whatever fails, the session is left outside a transaction, or closed; retrying is
 //! the caller's business.
 
 use crate::copy::server_error::{copy_error, safe_message};
@@ -19,8 +19,8 @@ use bytes::Bytes;
 use futures_util::future::join5;
 use howdah_model::route::Leaf;
 use howdah_model::{
-    BinaryPlan, CopyChunk, Error, ErrorKind, Form, FormatKind, Receipt, RelationKind, TablePlan, TriggersWay,
-    counted, sqlstate,
+    BinaryPlan, CopyChunk, Error, ErrorKind, Form, FormatKind, Origin, Receipt, RelationKind, TablePlan,
+    TriggersWay, counted, sqlstate,
 };
 use std::collections::VecDeque;
 use std::slice;
@@ -147,9 +147,27 @@ pub async fn commit_chunk(
     chunk: &CopyChunk,
     progress: &CopyProgress,
 ) -> Result<Outcome, ChunkError> {
+    commit_together(session, target, chunk, slice::from_ref(&chunk.origin), progress).await
+}
+
+/// Stores several chunks, all or none, each with a claim of its own. `rows` has the rows of all of them as one COPY takes them, and
+/// as many records and bytes as they have together.
+///
+/// [`Outcome::AlreadyStored`] says of several that the ledger has some of them, and that none was stored by this call. Which
+/// record the server has refused is to be found by storing them one by one.
+///
+/// # Errors
+/// As [`commit_chunk`].
+pub async fn commit_together(
+    session: &mut Session,
+    target: &ChunkTarget<'_>,
+    rows: &CopyChunk,
+    origins: &[Origin],
+    progress: &CopyProgress,
+) -> Result<Outcome, ChunkError> {
     progress.bytes.store(0, Ordering::Relaxed);
     progress.enter(Phase::Claim);
-    let result = run(session, target, chunk, progress).await;
+    let result = run(session, target, rows, origins, progress).await;
     progress.enter(Phase::Idle);
     result
 }
@@ -159,11 +177,12 @@ async fn run(
     session: &mut Session,
     target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
+    origins: &[Origin],
     progress: &CopyProgress,
 ) -> Result<Outcome, ChunkError> {
     let started = Instant::now();
     let Opening { claimed, unchanged, silenced, sink, copies } =
-        begin_claim_and_start(session, target, chunk).await?;
+        begin_claim_and_start(session, target, chunk, origins).await?;
     if !claimed || !unchanged || !silenced {
         drop(sink);
         roll_back(session).await;
@@ -220,7 +239,7 @@ async fn run(
 
 /// A transaction that waits for data.
 struct Opening {
-    /// Nobody else has stored the chunk.
+    /// Nobody else has stored any of the chunks.
     claimed: bool,
     /// The table is what the chunk was written for.
     unchanged: bool,
@@ -238,8 +257,9 @@ async fn begin_claim_and_start(
     session: &mut Session,
     target: &ChunkTarget<'_>,
     chunk: &CopyChunk,
+    origins: &[Origin],
 ) -> Result<Opening, ChunkError> {
-    let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
+    let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, origins)).transpose()?;
     let mut copies = prepare(session, target, chunk, claim.as_ref()).await?;
     let first = copies.pop_front().ok_or_else(unexplained)?;
     session.set_busy(true);
@@ -247,7 +267,7 @@ async fn begin_claim_and_start(
     let claiming = async {
         match &claim {
             Some(claim) => session.execute(&claim.sql, &claim.parameters()).await,
-            None => Ok(1),
+            None => Ok(origins.len() as u64),
         }
     };
     let leaves: Vec<&Leaf> = parcels(target, chunk).filter_map(|(leaf, _)| leaf).collect();
@@ -259,7 +279,7 @@ async fn begin_claim_and_start(
     let beginning = async { if target.held { Ok(()) } else { client.batch_execute(&begin).await } };
     match join5(beginning, claiming, silencing, comparing, client.copy_in(&first)).await {
         (Ok(()), Ok(claimed), Ok(silenced), Ok(unchanged), Ok(sink)) => {
-            Ok(Opening { claimed: claimed == 1, unchanged, silenced, sink, copies })
+            Ok(Opening { claimed: claimed == origins.len() as u64, unchanged, silenced, sink, copies })
         }
         (begun, claimed, silenced, compared, sink) => {
             // tokio-postgres 0.7 ends a COPY that never began with a second Sync, and takes its answer for

@@ -37,6 +37,7 @@ use rows::{Places, rows_of};
 pub use seen::SentKeys;
 use show::{ASKED_MIN, BROKEN_MAX, Showing, Way};
 use std::ops::Range;
+use std::slice;
 use std::time::Instant;
 use tokio_postgres::types::Type;
 
@@ -166,7 +167,10 @@ impl<'a> Salvage<'a> {
         progress: &'a CopyProgress,
     ) -> Result<Option<Salvage<'a>>, ChunkError> {
         let started = Instant::now();
-        let claim = target.ledger.map(|ledger| ledger.claim(target.job_id, &chunk.origin)).transpose()?;
+        let claim = target
+            .ledger
+            .map(|ledger| ledger.claim(target.job_id, slice::from_ref(&chunk.origin)))
+            .transpose()?;
         session.set_busy(true);
         let mut salvage = Salvage {
             session,

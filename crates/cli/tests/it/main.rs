@@ -71,6 +71,7 @@ mod sessions;
 mod shadows;
 mod strike;
 mod toast;
+mod together;
 mod tokens;
 mod torture;
 mod triggers;

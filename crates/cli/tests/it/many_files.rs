@@ -3,13 +3,18 @@
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{MAJORS, Server};
 
-/// Of a small file, the server would take longer to plan what stands around its rows than to store them.
+/// Of a file of a few kilobytes, the server would take longer to plan what stands around its rows than to store them. (Smaller ones share
+/// a transaction.)
 #[test]
 fn what_each_file_runs_is_prepared_once_a_session() {
     const FILES: usize = 9;
+    const ROWS: usize = 6_000;
     let files = Files::new();
     for no in 0..FILES {
-        files.put(&format!("part{no}.csv"), format!("id,amount\n{no},1.5\n{no},2.5\n").as_bytes());
+        files.put(
+            &format!("part{no}.csv"),
+            format!("id,amount\n{}", format!("{no},1.5\n").repeat(ROWS)).as_bytes(),
+        );
     }
     let database = Server::shared(18).database();
     database.sql(
@@ -24,7 +29,7 @@ fn what_each_file_runs_is_prepared_once_a_session() {
     let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--jobs", "1"]);
     let load = load.args(["--encode", "binary"]);
     load.arg(files.path()).run(PATIENCE).expect_code(0);
-    assert_eq!(database.value("SELECT count(*) FROM t"), (2 * FILES).to_string());
+    assert_eq!(database.value("SELECT count(*) FROM t"), (ROWS * FILES).to_string());
     // The claim, and the comparison of the columns with those that binary rows were written for.
     for statement in ["INSERT INTO \"howdah\".chunk", "SELECT pg_catalog.count(*) FROM ROWS FROM"] {
         let runs = format!(

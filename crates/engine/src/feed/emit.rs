@@ -203,7 +203,8 @@ impl Emitter {
         if chunk.aside.is_empty() {
             chunk.faster = self.numbered(feeder, &origin, &chunk.bytes, chunk.faster, for_numbers);
         }
-        feeder.queue.blocking_send(chunk).map_err(|_| fail(unwanted()))
+        let joint = self.joint(&feeder.run, &chunk);
+        if feeder.hand_over(chunk, joint) { Ok(()) } else { Err(fail(unwanted())) }
     }
 
     fn asker<'a>(&self, feeder: &'a Feeder, origin: &Origin) -> Asker<'a> {

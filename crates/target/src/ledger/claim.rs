@@ -10,7 +10,7 @@ use tokio_postgres::types::{ToSql, Type};
 /// transaction open: a claim that came to be one by itself would say that a chunk is in whose rows never came.
 pub(crate) const BEGUN_SQL: &str = "SET LOCAL howdah.begun TO 'yes'";
 
-/// The claim's statement and values for one chunk.
+/// The claim's statement and values for chunks that one transaction takes.
 ///
 /// ON CONFLICT DO NOTHING makes "already in" a row count of 0 instead of an error that aborts the
 /// transaction. If another session has claimed the chunk and not yet committed, the INSERT waits for
@@ -21,39 +21,51 @@ pub(crate) struct Claim<'a> {
     /// The statement.
     pub(crate) sql: String,
     job_id: &'a str,
-    file_no: i32,
-    chunk_no: i64,
-    start_byte: i64,
-    end_byte: i64,
-    rows: i64,
-    digest: Option<i64>,
-    left_out: i64,
-    blank: i64,
+    file_no: Vec<i32>,
+    chunk_no: Vec<i64>,
+    start_byte: Vec<i64>,
+    end_byte: Vec<i64>,
+    rows: Vec<i64>,
+    digest: Vec<Option<i64>>,
+    left_out: Vec<i64>,
+    blank: Vec<i64>,
 }
 
+/// Of several chunks. Two runs of a job that claim the same ones do so in the same order, and none waits for the other for ever.
+const SEVERAL_SQL: &str = "\
+    SELECT $1, c.* FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5), \
+        pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), pg_catalog.unnest($9)) AS c (file_no, chunk_no) \
+    WHERE pg_catalog.current_setting('howdah.begun', true) = 'yes' ORDER BY c.file_no, c.chunk_no";
+const ONE_SQL: &str = "\
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE pg_catalog.current_setting('howdah.begun', true) = 'yes'";
+
 impl Ledger {
-    /// The claim on a chunk. Internal error if a number does not fit its column, which no file reaches.
-    pub(crate) fn claim<'a>(&self, job_id: &'a str, origin: &Origin) -> Result<Claim<'a>> {
+    /// The claim on chunks. Internal error if a number does not fit its column, which no file reaches.
+    pub(crate) fn claim<'a>(&self, job_id: &'a str, origins: &[Origin]) -> Result<Claim<'a>> {
         let too_large =
             |_| Error::new(ErrorKind::Internal, "a number of the chunk does not fit the ledger's column");
+        let numbers = |of: fn(&Origin) -> u64| -> Result<Vec<i64>> {
+            origins.iter().map(|origin| i64::try_from(of(origin)).map_err(too_large)).collect()
+        };
+        let file_no = |origin: &Origin| i32::try_from(origin.file_no).map_err(too_large);
         let sql = self.marked(format!(
             "INSERT INTO {}.chunk \
-             (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank) \
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE pg_catalog.current_setting('howdah.begun', true) = 'yes' \
+             (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank) {} \
              ON CONFLICT (job_id, file_no, chunk_no) DO NOTHING",
-            self.quoted
+            self.quoted,
+            if origins.len() == 1 { ONE_SQL } else { SEVERAL_SQL }
         ));
         Ok(Claim {
             sql,
             job_id,
-            file_no: i32::try_from(origin.file_no).map_err(too_large)?,
-            chunk_no: i64::try_from(origin.chunk_no).map_err(too_large)?,
-            start_byte: i64::try_from(origin.start_byte).map_err(too_large)?,
-            end_byte: i64::try_from(origin.end_byte).map_err(too_large)?,
-            rows: i64::try_from(origin.records).map_err(too_large)?,
-            digest: origin.digest.map(u64::cast_signed),
-            left_out: i64::try_from(origin.omitted.left_out).map_err(too_large)?,
-            blank: i64::try_from(origin.omitted.blank).map_err(too_large)?,
+            file_no: origins.iter().map(file_no).collect::<Result<_>>()?,
+            chunk_no: numbers(|origin| origin.chunk_no)?,
+            start_byte: numbers(|origin| origin.start_byte)?,
+            end_byte: numbers(|origin| origin.end_byte)?,
+            rows: numbers(|origin| origin.records)?,
+            digest: origins.iter().map(|origin| origin.digest.map(u64::cast_signed)).collect(),
+            left_out: numbers(|origin| origin.omitted.left_out)?,
+            blank: numbers(|origin| origin.omitted.blank)?,
         })
     }
 }
@@ -96,18 +108,26 @@ impl Claim<'_> {
     pub(crate) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 9] {
         [
             (&self.job_id, Type::TEXT),
-            (&self.file_no, Type::INT4),
-            (&self.chunk_no, Type::INT8),
-            (&self.start_byte, Type::INT8),
-            (&self.end_byte, Type::INT8),
-            (&self.rows, Type::INT8),
-            (&self.digest, Type::INT8),
-            (&self.left_out, Type::INT8),
-            (&self.blank, Type::INT8),
+            values(&self.file_no, Type::INT4, Type::INT4_ARRAY),
+            values(&self.chunk_no, Type::INT8, Type::INT8_ARRAY),
+            values(&self.start_byte, Type::INT8, Type::INT8_ARRAY),
+            values(&self.end_byte, Type::INT8, Type::INT8_ARRAY),
+            values(&self.rows, Type::INT8, Type::INT8_ARRAY),
+            values(&self.digest, Type::INT8, Type::INT8_ARRAY),
+            values(&self.left_out, Type::INT8, Type::INT8_ARRAY),
+            values(&self.blank, Type::INT8, Type::INT8_ARRAY),
         ]
     }
     /// Their types.
     pub(crate) fn types(&self) -> Vec<Type> {
         self.parameters().map(|(_, declared)| declared).to_vec()
+    }
+}
+
+/// The value of the only chunk, or an array of those of several.
+fn values<T: ToSql + Sync>(values: &Vec<T>, one: Type, several: Type) -> (&(dyn ToSql + Sync), Type) {
+    match values.as_slice() {
+        [only] => (only, one),
+        _ => (values, several),
     }
 }

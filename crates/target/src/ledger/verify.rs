@@ -5,7 +5,8 @@ use super::Ledger;
 use crate::session::Session;
 use crate::sql::quote_literal;
 use bytes::Bytes;
-use howdah_model::{Origin, Result, Verify};
+use howdah_model::{ChunkId, Origin, Result, Verify};
+use std::collections::HashMap;
 use tokio_postgres::types::{ToSql, Type};
 
 impl Ledger {
@@ -54,6 +55,30 @@ impl Ledger {
         );
         let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
         Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
+    }
+
+    /// The chunks of the job that came in one transaction with others, each with the first of these.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn chunks_together(
+        &self,
+        session: &Session,
+        job_id: &str,
+    ) -> Result<HashMap<ChunkId, ChunkId>> {
+        let sql = format!(
+            "SELECT file_no, chunk_no, pg_catalog.first_value(file_no) OVER firsts, pg_catalog.first_value(chunk_no) OVER firsts \
+             FROM (SELECT file_no, chunk_no, xid, pg_catalog.count(*) OVER (PARTITION BY xid) AS chunks \
+                   FROM {}.chunk WHERE job_id = $1 AND xid IS NOT NULL) AS c \
+             WHERE chunks > 1 WINDOW firsts AS (PARTITION BY xid ORDER BY file_no, chunk_no)",
+            self.quoted
+        );
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
+        let chunk = |row: &tokio_postgres::Row, at: usize| ChunkId {
+            file_no: row.get::<_, i32>(at).cast_unsigned(),
+            chunk_no: row.get::<_, i64>(at + 1).cast_unsigned(),
+        };
+        Ok(rows.iter().map(|row| (chunk(row, 0), chunk(row, 2))).collect())
     }
 
     /// What was rejected of a chunk, as it was sent, with the records' numbers where they are known.

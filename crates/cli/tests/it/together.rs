@@ -1,0 +1,191 @@
+//! Small files share transactions: each is stored once all the same, and what is wrong with one is said of that one.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Fault, Finished, MAJORS, Proxy, Server};
+use serde_json::Value;
+
+/// Enough for more than one transaction of each thread that reads.
+const FILES: u64 = 600;
+const HEADER: &str = "id,amount,note\n";
+
+fn told(finished: &Finished) -> Value {
+    serde_json::from_str(&finished.stdout).unwrap()
+}
+
+/// Three rows that no other file has.
+fn rows(no: u64) -> String {
+    let row = |id: u64| format!("{id},{}.50,\"note, {id}\"\n", id % 7);
+    (3 * no..3 * no + 3).map(row).collect()
+}
+
+fn put_all(files: &Files, count: u64) {
+    for no in 0..count {
+        files.put(&format!("part{no:04}.csv"), format!("{HEADER}{}", rows(no)).as_bytes());
+    }
+}
+
+fn make_table(database: &Database) {
+    database.sql("CREATE TABLE t (id bigint, amount numeric, note text)");
+}
+
+/// All rows, once each, each file with its own chunk; how many transactions have stored them.
+#[track_caller]
+fn assert_all_in(database: &Database, files: u64) -> u64 {
+    let rows = "SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || min(id) || ' ' || max(id) FROM t";
+    let wanted = format!("{0} {0} 0 {1}", 3 * files, 3 * files - 1);
+    assert_eq!(database.value(rows), wanted);
+    let chunks = "SELECT count(*) || ' ' || count(DISTINCT file_no) || ' ' || min(rows) || ' ' || max(rows) FROM howdah.chunk";
+    assert_eq!(database.value(chunks), format!("{files} {files} 3 3"));
+    database.value("SELECT count(DISTINCT xid) FROM howdah.chunk").parse().unwrap()
+}
+
+#[test]
+fn many_small_files_take_few_transactions_in_every_form() {
+    for (major, form) in MAJORS.into_iter().zip(["csv", "text", "binary"]) {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        make_table(&database);
+        put_all(&files, FILES);
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--encode", form]);
+        load.arg(files.path()).run(PATIENCE).expect_code(0);
+        let transactions = assert_all_in(&database, FILES);
+        assert!(transactions < FILES / 4, "{transactions} for {FILES} files as {form}");
+    }
+}
+
+/// Of a file far away a transaction of its own would cost three round trips.
+#[test]
+fn a_further_small_file_costs_a_load_no_round_trip() {
+    let flights = |count: u64| {
+        let (files, database) = (Files::new(), Server::shared(15).database());
+        make_table(&database);
+        put_all(&files, count);
+        let proxy = Proxy::before_server(Server::shared(15));
+        proxy.set(Fault::Delay(std::time::Duration::from_millis(10)));
+        let to = database.conninfo_through(&proxy);
+        let load = howdah("load").args(["--to", &to, "--table", "t", "--jobs", "1"]);
+        load.arg(files.path()).run(PATIENCE).expect_code(0);
+        proxy.flights()
+    };
+    let (few, many) = (flights(4), flights(400));
+    assert!(many < few + 396 / 4, "{few} round trips for 4 files, {many} for 400");
+}
+
+/// What ends a file must not go on in the next one.
+#[test]
+fn ends_of_files_stay_ends_of_records() {
+    let odd: [(&str, &[u8]); 8] = [
+        ("without_line_ending", b"id,amount,note\n1,1,a"),
+        ("other_line_endings", b"id,amount,note\r\n2,2,b\r\n3,3,c"),
+        ("empty_last_value", b"id,amount,note\n4,4,"),
+        ("quoted_last_value", b"id,amount,note\n5,5,\"\""),
+        ("quoted_line_ending", b"id,amount,note\n6,6,\"x\n\"\n"),
+        ("only_a_header", b"id,amount,note\n"),
+        ("backslash", b"id,amount,note\n7,7,\\"),
+        ("plain", b"id,amount,note\n8,8,d\n"),
+    ];
+    for (major, form) in MAJORS.into_iter().zip(["csv", "text", "binary"]) {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        make_table(&database);
+        database.sql("CREATE TABLE wanted (LIKE t)");
+        for round in 0..4 {
+            for (name, bytes) in odd {
+                files.put(&format!("{name}_{round}.csv"), bytes);
+                let sql = "COPY wanted FROM STDIN (FORMAT csv, HEADER true)";
+                database.copy_in(sql, bytes.to_vec()).unwrap();
+            }
+        }
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--encode", form]);
+        let load = load.args(["--format", "csv", "--header"]);
+        load.arg(files.path()).run(PATIENCE).expect_code(0);
+        assert_eq!(database.digest("t"), database.digest("wanted"), "{form}");
+    }
+}
+
+/// Behind a quote that is not closed, the records of the next file would be values.
+#[test]
+fn an_open_quote_ends_with_its_file() {
+    for major in MAJORS {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        make_table(&database);
+        put_all(&files, 20);
+        files.put("part0007.csv", b"id,amount,note\n21,1,\"a\n22,1,b\n");
+        files.put("part0008.csv", b"id,amount,note\n24,1,c\"\n25,1,\"d\"\n");
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--json"]);
+        let load = load.args(["--format", "csv", "--header", "--on-error", "skip"]);
+        let done = load.arg(files.path()).run(PATIENCE).expect_code(3);
+        assert_eq!(told(&done)["rows_rejected"].as_u64(), Some(2), "{}", done.stdout);
+        let wrong = "SELECT count(*) FROM t WHERE note LIKE E'%\\n%' OR id IN (21, 22)";
+        assert_eq!(database.value(wrong), "0");
+    }
+}
+
+#[test]
+fn a_bad_record_is_told_of_its_file_and_skipped_alone() {
+    for major in MAJORS {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        make_table(&database);
+        put_all(&files, 100);
+        files.put("part0042.csv", format!("{HEADER}126,0,a\nnone,0,b\n128,0,c\n").as_bytes());
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--header", "--json"]);
+        let load = load.args(["--format", "csv"]).arg(files.path());
+        let failed = load.run(PATIENCE).expect_code(1);
+        let error = &told(&failed)["error"];
+        let file = error["place"]["file"].as_str().or(error["file"].as_str()).unwrap_or_default();
+        assert!(file.ends_with("part0042.csv"), "{}", failed.stdout);
+        assert!(failed.stderr.contains("record 2"), "{}", failed.stderr);
+        // The same job goes on.
+        let done = load.args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+        assert_eq!(told(&done)["rows_rejected"].as_u64(), Some(1), "{}", done.stdout);
+        let rows = "SELECT count(*) || ' ' || count(DISTINCT id) FROM t";
+        assert_eq!(database.value(rows), "299 299");
+        assert_eq!(database.value("SELECT count(*) FROM howdah.reject"), "1");
+    }
+}
+
+/// Whichever COMMIT it is.
+#[test]
+fn lost_answers_to_commit_double_nothing() {
+    for skip in 0..6 {
+        for fault in [Fault::CutAfterCommit { skip }, Fault::CutBeforeCommit { skip }] {
+            let (files, database) = (Files::new(), Server::shared(15).database());
+            make_table(&database);
+            put_all(&files, 40);
+            let proxy = Proxy::before_server(Server::shared(15));
+            proxy.set_times(fault, 1);
+            let to = database.conninfo_through(&proxy);
+            let load = howdah("load").args(["--to", &to, "--table", "t"]).arg(files.path());
+            load.run(PATIENCE).expect_code(0);
+            assert_all_in(&database, 40);
+        }
+    }
+}
+
+#[test]
+fn what_came_together_is_compared_together() {
+    for by in ["count", "checksum"] {
+        let (files, database) = (Files::new(), Server::shared(18).database());
+        make_table(&database);
+        put_all(&files, 50);
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--json"]);
+        let load = load.args(["--verify", by]).arg(files.path());
+        database.sql(
+            "CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 NEW.amount := 9; RETURN CASE WHEN NEW.id = 60 THEN NEW END; END $$;
+             CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 DELETE FROM t WHERE id = 60; RETURN NULL; END $$",
+        );
+        let trigger = match by {
+            "count" => "AFTER INSERT ON t FOR EACH ROW WHEN (NEW.id = 60) EXECUTE FUNCTION lose()",
+            _ => "BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 60) EXECUTE FUNCTION change()",
+        };
+        database.sql(&format!("CREATE TRIGGER spoil {trigger}"));
+        let failed = load.run(PATIENCE).expect_code(1);
+        assert_eq!(told(&failed)["error"]["kind"], "differs", "{}", failed.stdout);
+        assert!(failed.stderr.contains("in the same transaction"), "{}", failed.stderr);
+        database.sql("DROP TRIGGER spoil ON t; TRUNCATE t");
+        let done = load.args(["--force"]).run(PATIENCE).expect_code(0);
+        assert_eq!(told(&done)["verified"]["rows"].as_u64(), Some(150), "{}", done.stdout);
+        assert_eq!(told(&done)["verified"]["by"], by);
+        assert!(database.value("SELECT count(DISTINCT xid) FROM howdah.chunk").parse::<u64>().unwrap() < 25);
+    }
+}

@@ -1,0 +1,58 @@
+//! The chunks of several small files in one transaction: what stands around the rows of a small file costs the server, and a link far
+//! away, more than they do. What does not come in so comes in one by one, which tells what was wrong, and with which.
+
+use super::{Worker, target, until_given_up};
+use crate::attend::Asking;
+use crate::cargo::Cargo;
+use crate::feed::unless;
+use howdah_model::{CopyChunk, Origin, Result};
+use howdah_target::commit::{Outcome, commit_together};
+use std::time::Duration;
+
+impl Worker<'_> {
+    /// Stores chunks that came together, or leaves them to be stored one by one; a chunk that came by itself comes back.
+    pub(super) async fn store_together(&mut self, cargo: Cargo) -> Option<CopyChunk> {
+        let Cargo { mut chunks, rows } = cargo;
+        let Some(rows) = rows else { return chunks.pop() };
+        let run = self.run;
+        let origins: Vec<Origin> = chunks.iter().map(|chunk| chunk.origin).collect();
+        if origins.iter().all(|origin| run.halt.wants(origin.file_no, origin.chunk_no)) {
+            let storing =
+                unless(until_given_up(run, &rows.origin), Box::pin(self.try_together(&rows, &origins)));
+            let stored = run.context.stop.guard(storing).await;
+            self.slot.end();
+            // Given up, it has left no session.
+            self.count_session();
+            if let Ok(Outcome::Stored { receipt, copy_time, commit_time }) = stored {
+                self.patience.reset();
+                let mut outcome = Outcome::Stored { receipt, copy_time, commit_time };
+                for chunk in &chunks {
+                    self.record(chunk, &outcome, &[]);
+                    // What all have taken counts once.
+                    let none = Duration::ZERO;
+                    outcome = Outcome::Stored { receipt, copy_time: none, commit_time: none };
+                }
+                return None;
+            }
+        }
+        self.left.extend(chunks);
+        None
+    }
+
+    /// Given up at an await, as when the load is stopped, it leaves no session.
+    async fn try_together(&mut self, rows: &CopyChunk, origins: &[Origin]) -> Result<Outcome> {
+        let run = self.run;
+        let mut session = self.take_session().await?;
+        let target = target(run, rows);
+        let backend = session.backend();
+        self.slot.begin(backend);
+        let mut asking = Asking::new(&run.context.connection, backend);
+        let stored = tokio::select! {
+            stored = commit_together(&mut session, &target, rows, origins, &self.slot.progress) => stored,
+            () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
+        };
+        asking.answered();
+        self.keep_session(session);
+        stored.map_err(|failed| failed.error)
+    }
+}
