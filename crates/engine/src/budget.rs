@@ -29,6 +29,9 @@ const SESSION_BYTES: u64 = MIB;
 const AHEAD_SHARE: u64 = 8;
 /// The share of what is left then for long records.
 const RESERVE_SHARE: u64 = 4;
+/// The share of the budget for small objects that planning has read whole: a second request for each would take longer than all else
+/// that is done with it. 32 MiB of the default are fifty thousand files of twenty rows.
+pub(crate) const KEPT_SHARE: u64 = 8;
 /// With fewer buffers no load can go on.
 const BUFFERS_MIN: u64 = 3;
 /// The share of a chunk buffer beyond the chunk size, for the record that crosses the border. Longer
@@ -81,6 +84,8 @@ pub struct Extent {
     pub pipes: u32,
     /// Chunks are stored already, which keep their size.
     pub is_cut: bool,
+    /// Bytes of small objects that were read for the plan and are kept for the load.
+    pub kept_bytes: u64,
 }
 
 /// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
@@ -133,7 +138,8 @@ impl Layout {
             // 2.81 in four (medians of 5 runs): memory is better spent on larger chunks.
             Jobs::Auto => u64::from(extent.near_cpus.unwrap_or(u32::MAX).clamp(2, 4)),
         };
-        let left = memory_bytes.saturating_sub(PROCESS_BYTES + sessions_wanted * SESSION_BYTES).max(16 * MIB);
+        let held_bytes = PROCESS_BYTES + sessions_wanted * SESSION_BYTES + extent.kept_bytes;
+        let left = memory_bytes.saturating_sub(held_bytes).max(16 * MIB);
         let ahead_bytes = if extent.has_parts { ahead_bytes(left, given) } else { 0 };
         let left = left - ahead_bytes;
         let record_bytes_max = left / RESERVE_SHARE;
@@ -409,6 +415,7 @@ mod tests {
         has_parts: false,
         pipes: 0,
         is_cut: false,
+        kept_bytes: 0,
     };
     const NEEDED: Scratch = Scratch { needed: 1, useful: 1 };
     const USEFUL: Scratch = Scratch { needed: 0, useful: 1 };

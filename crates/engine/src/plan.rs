@@ -53,7 +53,7 @@ pub(crate) use sent_form::chunk_format;
 pub(crate) use triggers::way as way_of_triggers;
 
 use crate::begin;
-use crate::budget::{Extent, Layout};
+use crate::budget::{Extent, KEPT_SHARE, Layout};
 use crate::feed::{self, Opened};
 use crate::rejected::{self, RejectFile};
 use crate::retry::{self, Patience, patiently};
@@ -77,7 +77,7 @@ use sources::Source;
 use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// While planning, failures that may pass are tried again for this long at most: a server or store that does
@@ -220,6 +220,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
         all_tables: job.shaping.all_tables,
         alone: sources.len() == 1,
         readable: tokio::sync::Mutex::default(),
+        room_bytes: AtomicU64::new(job.memory_bytes / KEPT_SHARE),
     };
     if to_load {
         choice.expect_new(&job, &settled)?;
@@ -247,7 +248,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     let dated = Box::pin(around_rows(context, &session, &mut plan, &rows_to_come, begun, to_load)).await?;
     unused_options::warn(context, &session, &mut plan, &placed).await?;
     plan.warnings.extend(sources::cut_off(&plan.files).into_iter().chain(came).chain(read_otherwise));
-    let extent = extent(connection.server_cpus(), &plan.files, &placed);
+    let extent = extent(connection.server_cpus(), &plan, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);
     Ok(Planned {
@@ -304,13 +305,16 @@ fn nothing_new(mut plan: Plan, settled: Settled) -> Result<Planned> {
     })
 }
 
-fn extent(near_cpus: Option<u32>, files: &[FilePlan], placed: &[(u32, Head)]) -> Extent {
+fn extent(near_cpus: Option<u32>, plan: &Plan, placed: &[(u32, Head)]) -> Extent {
+    let files = &plan.files;
+    let kept_bytes: u64 = placed.iter().map(|(_, head)| head.opened.kept_bytes()).sum();
     Extent {
         near_cpus,
         plain_bytes: plain_bytes(files),
         has_ranges: files.iter().any(|file| file.ranged),
         has_parts: placed.iter().any(|(_, head)| head.opened.may_have_parts),
         pipes: feed::pipes_at_once(files),
+        kept_bytes: kept_bytes.min(plan.job.memory_bytes / KEPT_SHARE),
         ..Extent::default()
     }
 }

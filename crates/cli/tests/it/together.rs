@@ -1,7 +1,7 @@
 //! Small files share transactions: each is stored once all the same, and what is wrong with one is said of that one.
 
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, Fault, Finished, MAJORS, Proxy, Server};
+use howdah_testkit::{Database, Fault, Finished, HttpFailure, MAJORS, Proxy, S3, Server};
 use serde_json::Value;
 
 /// Enough for more than one transaction of each thread that reads.
@@ -188,4 +188,22 @@ fn what_came_together_is_compared_together() {
         assert_eq!(told(&done)["verified"]["by"], by);
         assert!(database.value("SELECT count(DISTINCT xid) FROM howdah.chunk").parse::<u64>().unwrap() < 25);
     }
+}
+
+/// Of an object far away that is small, what the plan has read is all there is to load.
+#[test]
+fn a_small_object_is_asked_for_once() {
+    const OBJECTS: u64 = 90;
+    let (s3, database) = (S3::start(), Server::shared(15).database());
+    make_table(&database);
+    for no in 0..OBJECTS {
+        s3.put("small", &format!("part{no:04}.csv"), format!("{HEADER}{}", rows(no)).as_bytes());
+    }
+    let proxy = Proxy::before_s3(&s3);
+    // Counts, and lets all of them through.
+    proxy.set(Fault::Http { every: u64::MAX, failure: HttpFailure::Reset });
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "s3://small/*.csv"]);
+    load.envs(s3.env_through(&proxy)).run(PATIENCE).expect_code(0);
+    assert_all_in(&database, OBJECTS);
+    assert_eq!(proxy.gets(), OBJECTS);
 }

@@ -100,6 +100,11 @@ impl Opened {
         self.object.rereadable() && self.object.version().is_none()
     }
 
+    /// Of an object that may be read again, as much as is kept all the same.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        if self.object.rereadable() { self.head.iter().map(|block| block.len() as u64).sum() } else { 0 }
+    }
+
     /// All stored bytes of an object, where they were kept.
     pub(super) fn all_bytes(&self) -> Option<Bytes> {
         let bytes: usize = self.head.iter().map(Bytes::len).sum();

@@ -16,9 +16,10 @@ use howdah_target::session::{Session, encoding};
 use howdah_transcode::encode::{self, Malformed};
 use howdah_transcode::split::Rules;
 use howdah_transcode::{decompress, header};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Cursor, Read};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Stored bytes fetched of a file at first: one round trip to a store, and longer than nearly any header.
@@ -32,7 +33,7 @@ pub(super) const HEADS_AT_ONCE: usize = 16;
 const LATE_AFTER: Duration = Duration::from_secs(5);
 /// As often as so many files more were looked at it is told how many were: each second or so from a store far away.
 const TOLD_EVERY: usize = 100;
-/// Of so many files the first records are kept: a job may have a hundred thousand.
+/// Of so many files the first records are kept, and small objects whatever room there is: a job may have a hundred thousand.
 const SAMPLES_MAX: usize = 64;
 /// Of a URL that nothing tells from another file these are compared: more than most headers and first records.
 const SEEN_BYTES: usize = 4 << 10;
@@ -138,6 +139,8 @@ pub(super) struct Heads<'a> {
     pub(super) alone: bool,
     /// What the server has said of encodings: it need not be asked for each of a hundred thousand files.
     pub(super) readable: tokio::sync::Mutex<BTreeMap<String, bool>>,
+    /// What may still be kept of small objects for the load.
+    pub(super) room_bytes: AtomicU64,
 }
 
 impl Heads<'_> {
@@ -188,10 +191,16 @@ impl Heads<'_> {
     /// Closes what need not stay open. Of some objects that are small all that was read stays.
     pub(super) fn let_go(&self, head: &mut Head) {
         let (object, keeps) = (head.object(), head.keeps_sample);
-        let is_kept = object.version().is_some() && keeps;
+        let is_kept = object.version().is_some() && (keeps || self.has_room(head.opened.kept_bytes()));
         if object.rereadable() && !self.alone && !is_kept {
             head.opened.let_go();
         }
+    }
+
+    /// Takes so much of the room for small objects, if that is left.
+    fn has_room(&self, bytes: u64) -> bool {
+        let take = |room: u64| room.checked_sub(bytes);
+        bytes > 0 && self.room_bytes.fetch_update(Relaxed, Relaxed, take).is_ok()
     }
 
     /// A pipe whose writer waits until another one is read to its end would be waited for without a word.
@@ -430,8 +439,8 @@ impl HeadReader {
             && stored.len() <= HEAD_BYTES
             && opened.object.stored_bytes() == Some(self.offset)
         {
-            // Nothing need be asked for a second time.
-            opened.stream = None;
+            // Nothing need be asked for a second time. What was read of a request may be far less than there was room for.
+            (opened.head, opened.stream) = (VecDeque::from([stored.into_boxed_slice().into()]), None);
         } else if opened.object.rereadable() {
             opened.let_go();
         }

@@ -219,6 +219,11 @@ impl Proxy {
         self.shared.flights.load(Ordering::SeqCst)
     }
 
+    /// How many GETs of objects came since [`Fault::Http`] was set.
+    pub fn gets(&self) -> u64 {
+        self.shared.armed.lock().gets
+    }
+
     fn arm(&self, fault: Fault, left: Option<u64>) {
         *self.shared.armed.lock() = Armed { fault, left, bytes_to_server: 0, commits: 0, gets: 0 };
         self.shared.changes.send_modify(|count| *count += 1);
