@@ -6,7 +6,7 @@
 //! process otherwise. Nor is one as good that hands the process on as it was left, without DISCARD ALL in between.
 
 use crate::error::session_error;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join};
 use howdah_model::{Error, ErrorKind, Result};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -18,9 +18,6 @@ use tokio_postgres::{Client, Error as ClientError, SimpleQueryMessage};
 const OLDER_BY: Duration = Duration::from_millis(200);
 /// A pool that is full makes the second session wait: then it is no pool of transactions.
 const SECOND_WITHIN: Duration = Duration::from_secs(3);
-/// Others may take the process in between, or the pool may hand them out by turns.
-const TRIES: u32 = 6;
-
 /// What was dialled, and when.
 pub(super) struct Dialled {
     pub(super) port: u16,
@@ -39,8 +36,29 @@ struct Process {
 const LOOK_SQL: &str = "\
     SELECT pid, backend_start, \
            pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) backend_start), \
-           pg_catalog.current_setting('port'), pg_catalog.host(pg_catalog.inet_server_addr()) \
+           pg_catalog.current_setting('port'), pg_catalog.host(pg_catalog.inet_server_addr()), \
+           pg_catalog.current_setting('howdah.handed_on', true) \
     FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
+
+/// A setting of a connection that is about to end. That is a name that nobody else knows.
+const MARK_SQL: &str = "SET howdah.handed_on TO 'yes'; ";
+
+/// What a connection tells of the process behind it.
+struct Look {
+    process: Process,
+    /// Nothing stands before it.
+    direct: bool,
+    /// It has the setting of one that has ended.
+    marked: bool,
+}
+
+/// What a pooler is that is no good.
+enum Unfit {
+    /// It gives each transaction another session.
+    OfTransactions,
+    /// It hands sessions on with their settings.
+    WithoutReset,
+}
 
 /// Another connection, which ends with this value.
 pub(super) struct Beside {
@@ -76,50 +94,68 @@ pub(super) async fn check<'a>(
     dialled: &Dialled,
     another: impl Fn() -> BoxFuture<'a, Option<Beside>>,
 ) -> Result<()> {
-    let (process, direct) = look(first, dialled).await?;
+    let Look { process, direct, .. } = look(first, "", dialled).await?;
     if direct {
         return Ok(());
     }
-    let compared = timeout(SECOND_WITHIN, async {
-        let Some(second) = another().await else { return Ok(None) };
-        for _ in 0..TRIES {
-            let (of_second, _) = look(&second.client, dialled).await?;
-            let (of_first, _) = look(first, dialled).await?;
-            if of_second == of_first || of_first != process {
-                return Ok(Some(of_transactions(dialled.port)));
-            }
-        }
-        let is_left = hands_on_settings(second, another).await;
-        Ok::<_, Error>(is_left.then(|| without_reset(dialled.port)))
-    });
-    match compared.await {
-        Ok(Ok(Some(refused))) => Err(refused),
+    match timeout(SECOND_WITHIN, compare(first, &process, dialled, another)).await {
+        Ok(Ok(Some(Unfit::OfTransactions))) => Err(of_transactions(dialled.port)),
+        Ok(Ok(Some(Unfit::WithoutReset))) => Err(without_reset(dialled.port)),
         // That the second fails says nothing about the first.
         _ => Ok(()),
     }
 }
 
-/// Whether a setting of a connection that has ended is there in the next one. That is a name that nobody else knows.
-async fn hands_on_settings<'a>(ended: Beside, another: impl Fn() -> BoxFuture<'a, Option<Beside>>) -> bool {
-    if ended.client.batch_execute("SET howdah.handed_on TO 'yes'").await.is_err() {
-        return false;
+/// Asks the first connection, two others that are open beside it one after the other, and whether a setting of the one is there in the
+/// other. Others may take a process in between, or the pool may hand them out by turns: so the first is asked several times in a row
+/// while something else is waited for anyway. Each round trip counts: what stands before a server far away is most often but a tunnel.
+async fn compare<'a>(
+    first: &Client,
+    process: &Process,
+    dialled: &Dialled,
+    another: impl Fn() -> BoxFuture<'a, Option<Beside>>,
+) -> Result<Option<Unfit>> {
+    let still = async || Ok::<_, Error>(look(first, "", dialled).await?.process == *process);
+    // To open a connection takes two round trips at least.
+    let still_twice = async || Ok::<_, Error>(still().await? && still().await?);
+    let (second, is_same) = join(another(), still_twice()).await;
+    if !is_same? {
+        return Ok(Some(Unfit::OfTransactions));
     }
+    let Some(second) = second else { return Ok(None) };
+    let of_second = look(&second.client, "", dialled).await?.process;
+    if of_second == *process {
+        return Ok(Some(Unfit::OfTransactions));
+    }
+    let (marked, is_same) = join(look(&second.client, MARK_SQL, dialled), still()).await;
+    if !is_same? || marked?.process != of_second {
+        return Ok(Some(Unfit::OfTransactions));
+    }
+    let (next, is_same) = join(after(second, another), still_twice()).await;
+    if !is_same? {
+        return Ok(Some(Unfit::OfTransactions));
+    }
+    let Some(next) = next else { return Ok(None) };
+    let of_next = look(&next.client, "", dialled).await?;
+    Ok(match of_next {
+        Look { process: of_next, .. } if of_next == *process => Some(Unfit::OfTransactions),
+        Look { marked: true, .. } => Some(Unfit::WithoutReset),
+        Look { .. } => None,
+    })
+}
+
+/// Another connection when this one has ended.
+async fn after<'a>(ended: Beside, another: impl Fn() -> BoxFuture<'a, Option<Beside>>) -> Option<Beside> {
     let Beside { client, mut driver } = ended;
     drop(client);
     // It has said goodbye then.
     let _ = (&mut driver.0).await;
-    let Some(next) = another().await else { return false };
-    let asked = next.client.simple_query("SELECT pg_catalog.current_setting('howdah.handed_on', true)").await;
-    asked.is_ok_and(|answers| {
-        answers
-            .iter()
-            .any(|answer| matches!(answer, SimpleQueryMessage::Row(row) if row.get(0) == Some("yes")))
-    })
+    another().await
 }
 
-/// The process, and whether nothing stands before it.
-async fn look(client: &Client, dialled: &Dialled) -> Result<(Process, bool)> {
-    let answers = client.simple_query(LOOK_SQL).await;
+/// The process, behind this statement.
+async fn look(client: &Client, before: &str, dialled: &Dialled) -> Result<Look> {
+    let answers = client.simple_query(&format!("{before}{LOOK_SQL}")).await;
     let answers = answers.map_err(|error| session_error(&error, "setting up the session"))?;
     let row = answers.iter().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => Some(row),
@@ -131,7 +167,7 @@ async fn look(client: &Client, dialled: &Dialled) -> Result<(Process, bool)> {
     let same_port = cell(3).parse::<u16>().ok() == Some(dialled.port);
     let same_address = cell(4).parse::<IpAddr>().ok() == dialled.address;
     let process = Process { pid: cell(0).to_owned(), start: cell(1).to_owned() };
-    Ok((process, is_new && same_port && same_address))
+    Ok(Look { process, direct: is_new && same_port && same_address, marked: cell(5) == "yes" })
 }
 
 fn of_transactions(port: u16) -> Error {
