@@ -23,6 +23,16 @@ const WAITED_FOR: Duration = Duration::from_secs(5);
 /// Another session must open and answer within this time, or the network carries nothing for anybody.
 const LOOK_WITHIN: Duration = Duration::from_secs(20);
 
+/// What is asked of many, many at once, as for [`Connection::attend_each`].
+///
+/// # Errors
+/// The first of those of the work.
+pub(crate) async fn each<T>(
+    work: impl IntoIterator<Item = impl Future<Output = Result<T>>>,
+) -> Result<Vec<T>> {
+    stream::iter(work).buffered(AT_ONCE).try_collect().await
+}
+
 /// A session that is asked. When nobody waits for the answer any more, its process is ended: the server notices that a client has
 /// gone only when it sends an answer, and goes on with its statement, and with the locks of that, until then.
 pub(crate) struct Asking<'a> {
@@ -79,7 +89,7 @@ impl Connection {
         session: &Session,
         work: impl IntoIterator<Item = impl Future<Output = Result<T>>>,
     ) -> Result<Vec<T>> {
-        self.attend(session, stream::iter(work).buffered(AT_ONCE).try_collect()).await
+        self.attend(session, each(work)).await
     }
 
     /// The same for work that has the session of this server process to itself; what becomes of the session is the caller's

@@ -7,6 +7,7 @@
 
 pub(crate) mod arrival;
 pub(crate) mod columns;
+mod connecting;
 mod cost;
 mod doubtful_headers;
 mod doubtful_text;
@@ -21,6 +22,7 @@ mod indexes;
 mod known_types;
 mod lacking_rights;
 mod loaded;
+mod looks;
 mod nameless;
 mod new_partitions;
 mod new_table;
@@ -52,31 +54,29 @@ pub(crate) use indexes::{ToCome, decide as decide_indexes};
 pub(crate) use sent_form::chunk_format;
 pub(crate) use triggers::way as way_of_triggers;
 
+use crate::Context;
 use crate::begin;
 use crate::budget::{Extent, KEPT_SHARE, Layout};
 use crate::feed::{self, Opened};
-use crate::rejected::{self, RejectFile};
+use crate::rejected::RejectFile;
 use crate::retry::{self, Patience, patiently};
 use crate::settle;
 use crate::widen::Open;
-use crate::{Connection, Context};
+use connecting::{Connected, connect_and_look};
 use finding::Found;
-use futures_util::future::maybe_done;
+use futures_util::future::join;
 use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
 use howdah_model::{
     Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan, ValueSettings,
 };
 use howdah_target::ledger::Ledger;
-use howdah_target::session::{Session, connection_limit, encoding};
-use identity::{Identity, Settled, Version};
-use loaded::Choice;
+use howdah_target::session::Session;
+use identity::{Identity, Settled};
 pub use loaded::in_tables;
 pub(crate) use loaded::{KnownState, comes_once_more, expect_unknown, holds_rows, is_filled};
+use looks::Looks;
 use sources::Source;
-use std::convert::Infallible;
-use std::future::pending;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -204,7 +204,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     let patience = patience_of(&job);
     let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
     sources::settle(&mut job.sources);
-    let Connected { session, recode, identity, mut settled, choice, read_otherwise } =
+    let Connected { session, recode, readable, identity, mut settled, choice, read_otherwise } =
         Box::pin(connect_and_look(context, &mut job, &mut sources, progress)).await?;
     let connection = &context.connection;
     let format = as_sent(&job.format, recode.as_deref());
@@ -219,7 +219,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
         told: job.shaping.told.as_ref(),
         all_tables: job.shaping.all_tables,
         alone: sources.len() == 1,
-        readable: tokio::sync::Mutex::default(),
+        readable: tokio::sync::Mutex::new(readable),
         room_bytes: AtomicU64::new(job.memory_bytes / KEPT_SHARE),
     };
     if to_load {
@@ -279,7 +279,11 @@ async fn place(
     let (mut tables, placed) = planning.await?;
     progress.steps.store(3, Relaxed);
     let placed = in_order(placed, &tables);
-    sent_form::choose(context, session, job, &mut tables, &placed).await?;
+    // Sent together; rights that are lacking are told first.
+    let lacking = lacking_rights::expect_none(context, session, job, &tables);
+    let (lacking, types) = join(lacking, sent_form::look(context, session, job, &tables)).await;
+    lacking?;
+    sent_form::choose(job, &mut tables, &placed, types?);
     toast::choose(context, session, job, &mut tables, &placed).await?;
     plan.files = placed
         .iter()
@@ -317,132 +321,6 @@ fn extent(near_cpus: Option<u32>, plan: &Plan, placed: &[(u32, Head)]) -> Extent
         kept_bytes: kept_bytes.min(plan.job.memory_bytes / KEPT_SHARE),
         ..Extent::default()
     }
-}
-
-/// What is known before the files are.
-struct Connected {
-    session: Session,
-    recode: Option<String>,
-    identity: Identity,
-    settled: Settled,
-    choice: Choice,
-    /// What is said where values are read otherwise than this session would.
-    read_otherwise: Option<String>,
-}
-
-/// Opens the session and looks at the files meanwhile: both take their time, and neither needs the other.
-async fn connect_and_look(
-    context: &Context,
-    job: &mut Job,
-    sources: &mut [Source],
-    progress: &Progress,
-) -> Result<Connected> {
-    let (connected, looked) = {
-        let sources = &*sources;
-        let as_asked = job.clone();
-        let mut looking = pin!(maybe_done(finding::look_ahead(sources, &as_asked)));
-        let connected = tokio::select! {
-            connected = connect(context, job, sources, progress) => connected?,
-            never = async { looking.as_mut().await; pending::<Infallible>().await } => match never {},
-        };
-        if connected.settled.earlier.is_some() {
-            // The files are read as the earlier run of the job has planned it.
-            return Ok(connected);
-        }
-        looking.as_mut().await;
-        (connected, looking.take_output().unwrap_or_default())
-    };
-    for (source, looked) in sources.iter_mut().zip(looked) {
-        source.looked = looked;
-    }
-    Ok(connected)
-}
-
-async fn connect(
-    context: &Context,
-    job: &mut Job,
-    sources: &[Source],
-    progress: &Progress,
-) -> Result<Connected> {
-    let connection = &context.connection;
-    let mut session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
-    progress.steps.store(1, Relaxed);
-    progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);
-    let settling = Box::pin(async {
-        let told = who_it_is(connection, &session, job, sources).await;
-        lacking_rights::put_off_closed(told, job, &versions(sources))
-    });
-    let asking =
-        async { tokio::try_join!(recoding(&session, &job.format), settling, room_for_load(&session)) };
-    let (recode, (identity, mut settled, mut choice), ()) = connection.attend(&session, asking).await?;
-    choice.go_on(connection, job, &versions(sources), &mut settled)?;
-    if settled.earlier.is_none() && !choice.is_nothing() {
-        connection.attend(&session, rejected::expect_waiting(&session, job, &settled.name)).await?;
-    }
-    let read_otherwise = read_values::settle(connection, &mut session, job, &settled).await?;
-    Ok(Connected { session, recode, identity, settled, choice, read_otherwise })
-}
-
-fn versions(sources: &[Source]) -> Vec<Version> {
-    sources.iter().map(|source| Version::of(&source.object)).collect()
-}
-
-/// The job by the files that are its own, of those that were found.
-async fn who_it_is(
-    connection: &Connection,
-    session: &Session,
-    job: &Job,
-    sources: &[Source],
-) -> Result<(Identity, Settled, Choice)> {
-    let mut choice = Choice::new(job, loaded::look(session, job, sources).await?);
-    let mut versions = versions(sources);
-    if choice.leaves_out()
-        && let Some((identity, mut settled)) = begun_with_all(connection, session, job, &versions).await?
-    {
-        choice = choice.with_all();
-        choice.keep_own(settled.own.take());
-        return Ok((identity, settled, choice));
-    }
-    let found = versions.clone();
-    choice.keep(&mut versions);
-    let mut identity = Identity::new(job, &versions);
-    if let Some(latest) = choice.latest_job().filter(|_| choice.is_nothing()) {
-        return Ok((identity, Settled::nothing_new(latest, job), choice));
-    }
-    let mut settled = identity.settle(connection, session, job, &versions, &found).await?;
-    choice.keep_own(settled.own.take());
-    Ok((identity, settled, choice))
-}
-
-/// A job that has stored rows of some of these files goes on as it was begun, whatever others have loaded of them since.
-async fn begun_with_all(
-    connection: &Connection,
-    session: &Session,
-    job: &Job,
-    versions: &[Version],
-) -> Result<Option<(Identity, Settled)>> {
-    let mut identity = Identity::new(job, versions);
-    match identity.settle(connection, session, job, versions, versions).await {
-        Ok(settled) => Ok(settled.history.has_rows().then_some((identity, settled))),
-        // One that began with fewer files.
-        Err(error) if error.kind() == ErrorKind::SourceChanged => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// No load gets on with fewer sessions: one stores chunks, while another looks after it and holds the job.
-const SESSIONS_MIN: i32 = 2;
-
-/// Nobody need wait for a session that can never come.
-async fn room_for_load(session: &Session) -> Result<()> {
-    let limit = connection_limit::read(session).await?;
-    let Some(limit) = limit.filter(|limit| limit.sessions_max < SESSIONS_MIN) else { return Ok(()) };
-    let (owner, sessions_max) = (limit.owner, limit.sessions_max);
-    let message = format!(
-        "a load needs {SESSIONS_MIN} sessions at least, and the CONNECTION LIMIT of {owner} is {sessions_max}"
-    );
-    Err(Error::new(ErrorKind::ConnectionRefused, message)
-        .with_hint(format!("ALTER {owner} CONNECTION LIMIT 3, or more for more --jobs")))
 }
 
 /// Cuts up the memory, and with it the files, as an earlier run of the job has done.
@@ -492,17 +370,20 @@ async fn around_rows(
     if !settle::is_due_when_empty(&plan.job, begun) {
         settle::make_whole(context, session, plan, to_load).await?;
     }
-    plan.indexes = indexes::choose(context, session, plan, rows_to_come, begun, to_load).await?;
-    plan.triggers = triggers::choose(context, session, plan, rows_to_come).await?;
+    let Looks { open, triggers, tuning, policies, age, strangers } =
+        looks::look(context, session, plan).await?;
+    let when = (begun, to_load);
+    plan.indexes = indexes::choose(context, session, plan, rows_to_come, &open, when).await?;
+    plan.triggers = triggers::choose(context, session, plan, rows_to_come, triggers).await?;
     let job = &plan.job;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
-    plan.tuning = tune::choose(context, session, plan).await?;
+    plan.tuning = tune::choose(context, session, plan, tuning).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known_types::choose(context, session, job, &mut plan.tables).await?;
-    policies::choose(context, session, plan).await?;
-    published::choose(context, session, plan).await?;
-    strangers::tell(context, session, plan).await?;
+    policies::choose(context, session, plan, policies).await?;
+    published::choose(context, session, plan, age).await?;
+    strangers::tell(plan, &strangers);
     freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     new_partitions::read(context, session, &plan.job, &mut plan.tables).await
@@ -518,13 +399,6 @@ fn in_order(mut placed: Vec<(u32, Head)>, tables: &[TablePlan]) -> Vec<(u32, Hea
         (std::cmp::Reverse(bytes), object.location().to_owned(), relation, head.data_start_byte)
     });
     placed
-}
-
-/// The name of the file's encoding when the server cannot read it and the client has to rewrite it as UTF-8.
-async fn recoding(session: &Session, format: &Format) -> Result<Option<String>> {
-    let Some(name) = &format.encoding else { return Ok(None) };
-    let readable = encoding::reads_encoding(session, name).await?;
-    Ok((!readable).then(|| name.clone()))
 }
 
 /// The files' format as the splitter and the server meet it.

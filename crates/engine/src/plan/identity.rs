@@ -8,6 +8,7 @@
 
 use super::{History, earlier, ledger_of};
 use crate::{Connection, in_part};
+use futures_util::future::{join, try_join};
 use howdah_model::{
     Error, ErrorKind, FilePlan, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping,
     SourceSpec, Table, Taper, ValueSettings, counted, plural,
@@ -65,6 +66,16 @@ pub(super) struct Identity {
     named: Option<String>,
     /// Nothing tells whether a source is still the one that a finished job has loaded, and no name says so.
     may_be_new: bool,
+}
+
+/// What the ledger says of a job, asked for before it is certain that the job is the one to come.
+pub(super) struct Told {
+    identity: String,
+    name: String,
+    /// There is a ledger.
+    exists: Result<bool>,
+    /// Its jobs of the same work, and the one of this name.
+    known: Result<(Vec<JobRow>, Option<JobRow>)>,
 }
 
 /// What must be the same of a file in all runs of the job.
@@ -202,27 +213,48 @@ impl Identity {
         Settled { closed: Some(error), ..fresh(self.name(), job) }
     }
 
-    /// What the ledger says about the job of these files. By all that were `found` it is told what has changed.
+    /// What [`Identity::settle`] asks first, in one flight; `None` where it asks nothing.
+    pub(super) async fn ask(&self, session: &Session, job: &Job) -> Option<Told> {
+        let ledger = ledger_of(job).filter(|_| !job.arrival.check)?;
+        let (identity, name) = (self.identity.clone(), self.name());
+        let known = try_join(ledger.of_work(session, &self.work_key, &identity), ledger.find(session, &name));
+        let (exists, known) = join(ledger.exists(session), known).await;
+        Some(Told { identity, name, exists, known })
+    }
+
+    /// What the ledger says about the job of these files, where it was `told` of this one or another. By all that were `found` it is
+    /// told what has changed.
     pub(super) async fn settle(
         &mut self,
-        connection: &Connection,
-        session: &Session,
+        (connection, session): (&Connection, &Session),
         job: &Job,
         versions: &[Version],
         found: &[Version],
+        told: Option<Told>,
     ) -> Result<Settled> {
         if job.arrival.check {
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
         }
         expect_to_know_done(job, versions)?;
-        let ledger = match ledger_of(job) {
-            Some(ledger) if ledger.exists(session).await? => ledger,
-            _ => return Ok(fresh(self.name(), job)),
+        let Some(ledger) = ledger_of(job) else { return Ok(fresh(self.name(), job)) };
+        let (exists, told) = match told {
+            Some(Told { identity, name, exists, known }) => (exists?, Some((identity, name, known))),
+            None => (ledger.exists(session).await?, None),
         };
+        if !exists {
+            return Ok(fresh(self.name(), job));
+        }
         self.go_by_the_known(session, &ledger).await?;
         let name = self.name();
-        let known = ledger.of_work(session, &self.work_key, &self.identity);
-        let (mut known, first) = tokio::try_join!(known, ledger.find(session, &name))?;
+        let is_of_this =
+            |(identity, named, _): &(String, String, _)| *identity == self.identity && *named == name;
+        let (mut known, first) = match told.filter(is_of_this) {
+            Some((_, _, known)) => known?,
+            None => {
+                let known = ledger.of_work(session, &self.work_key, &self.identity);
+                try_join(known, ledger.find(session, &name)).await?
+            }
+        };
         // Begun by another path to the same files.
         if let Some(first) = first.as_ref().filter(|first| self.is_by_another_path(first)) {
             known.extend(ledger.of_work(session, &first.work_key, &self.identity).await?);

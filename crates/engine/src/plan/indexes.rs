@@ -81,22 +81,18 @@ fn seen_record_bytes(head: &Head) -> Option<f64> {
     (records > 0).then(|| sample.len() as f64 / records as f64)
 }
 
-/// Settles for each table what becomes of what it has.
+/// Settles for each table what becomes of what it has, where earlier loads have left this open.
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
     plan: &Plan,
     rows_to_come: &RowsToCome,
-    begun: bool,
-    to_load: bool,
+    open: &[Undo],
+    (begun, to_load): (bool, bool),
 ) -> Result<Vec<IndexesPlan>> {
     let Plan { job, job_id, tables, .. } = plan;
     let mut plans = Vec::new();
     let ledger = ledger_of(job);
-    let open = match &ledger {
-        Some(ledger) => context.connection.attend(session, ledger.open_undos(session, None)).await?,
-        None => Vec::new(),
-    };
     let tables = copied_into(tables);
     let looks = job.indexes != IndexesChoice::Keep || job.triggers == TriggersChoice::Disable;
     let mut captured = Vec::new();
@@ -132,7 +128,7 @@ pub(super) async fn choose(
                 Some(ledger) => restore_command(context, ledger, job),
                 None => String::new(),
             };
-            plan.notes = notes(&open, job_id, comes_first(job, begun, to_load), relation, oids, restore);
+            plan.notes = notes(open, job_id, comes_first(job, begun, to_load), relation, oids, restore);
             let not_free = captured.as_ref().filter(|captured| captured.oids.is_empty());
             if let Some(reason) = not_free.and_then(|captured| captured.keep.as_deref()) {
                 plan.notes.push(format!("indexes and foreign keys stay: {reason}"));

@@ -42,7 +42,7 @@ pub(super) async fn choose(
 }
 
 /// The columns that the file fills, and their types.
-type Types = (Vec<String>, ColumnTypes);
+pub(super) type Types = (Vec<String>, ColumnTypes);
 
 /// Those of each table; `None` where rows are not copied into the table itself.
 pub(super) async fn read_types(

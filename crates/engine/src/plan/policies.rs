@@ -1,7 +1,8 @@
 //! How rows come into tables whose row-level security applies to the role.
 
 use crate::Context;
-use howdah_model::{Mode, Plan, Result, TablePlan};
+use crate::attend::each;
+use howdah_model::{Mode, Plan, Result};
 use howdah_target::policies::{self, Policies};
 use howdah_target::rewrite::{self, Event};
 use howdah_target::session::Session;
@@ -9,19 +10,30 @@ use howdah_target::session::Session;
 /// The beginning of the note; an earlier run's plan has it already.
 const APPLY: &str = "row-level security applies to this role:";
 
-/// Settles it for each table. Asked anew by every run.
+/// Which apply, of each table that is there. Asked anew by every run.
+///
+/// # Errors
+/// Table, where they let no row in; those of the session.
+pub(super) async fn look(session: &Session, plan: &Plan) -> Result<Vec<Policies>> {
+    let there = plan.tables.iter().filter(|table| table.create.is_none());
+    let asking: Vec<_> = there.map(|table| policies::ask(session, &table.table, &plan.job.arrival)).collect();
+    each(asking).await
+}
+
+/// Settles it for each table, where these apply.
 ///
 /// # Errors
 /// Table, where rows cannot come in so that they meet the policies; those of the session.
-pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    plan: &mut Plan,
+    found: Vec<Policies>,
+) -> Result<()> {
     for table in &mut plan.tables {
         table.notes.retain(|note| !note.starts_with(APPLY));
         policies::go_straight(table)?;
     }
-    let is_there = |table: &&TablePlan| table.create.is_none();
-    let there = plan.tables.iter().filter(is_there);
-    let asking: Vec<_> = there.map(|table| policies::ask(session, &table.table, &plan.job.arrival)).collect();
-    let found = context.connection.attend_each(session, asking).await?;
     for (table, found) in plan.tables.iter_mut().filter(|table| table.create.is_none()).zip(found) {
         let Policies::Apply { temporary, names, lacking } = found else { continue };
         let relation = &table.table.relation;

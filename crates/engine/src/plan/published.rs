@@ -8,16 +8,21 @@ use howdah_target::publications;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
 
-/// A warning for each publication that takes in a table that the load is going to make, or has tables of a ledger that it brings up to
-/// date. Asked anew by every run.
+/// A warning for each publication that takes in a table that the load is going to make, or has tables of a ledger of this age that it
+/// brings up to date. Asked anew by every run.
 ///
 /// # Errors
 /// Those of the session.
-pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    plan: &mut Plan,
+    age: Option<Age>,
+) -> Result<()> {
     let mut schemas: BTreeSet<String> = BTreeSet::new();
     let mut warnings = Vec::new();
-    if let Some(ledger) = ledger_of(&plan.job) {
-        match context.connection.attend(session, ledger.age(session)).await? {
+    if let Some((ledger, age)) = ledger_of(&plan.job).zip(age) {
+        match age {
             Age::Absent => {
                 schemas.insert(ledger.schema().to_owned());
             }

@@ -5,7 +5,7 @@
 
 use super::cost;
 use super::head::Head;
-use super::known_types::read_types;
+use super::known_types::{Types, read_types};
 use super::tables::UNTOUCHED;
 use super::{numbering, routing};
 use crate::Context;
@@ -27,21 +27,24 @@ const UNCERTAIN_SHARE: u64 = 10;
 /// more to receive than it saves by not reading them.
 const ROW_BUFFERS_MAX: u64 = 4;
 
-/// Settles for each table in which form its records are sent, from samples of its files.
-pub(super) async fn choose(
+/// The types of each table's columns, where records may be sent as binary.
+pub(super) async fn look(
     context: &Context,
     session: &Session,
     job: &Job,
-    tables: &mut [TablePlan],
-    placed: &[(u32, Head)],
-) -> Result<()> {
+    tables: &[TablePlan],
+) -> Result<Vec<Option<Types>>> {
+    match job.encode {
+        EncodeChoice::Auto | EncodeChoice::Binary => read_types(context, session, tables).await,
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Settles for each table in which form its records are sent, from samples of its files, where its columns are of these types.
+pub(super) fn choose(job: &Job, tables: &mut [TablePlan], placed: &[(u32, Head)], found: Vec<Option<Types>>) {
     if job.encode == EncodeChoice::Csv {
         tables.iter_mut().for_each(|table| table.text_sql = None);
     }
-    if !matches!(job.encode, EncodeChoice::Auto | EncodeChoice::Binary) {
-        return Ok(());
-    }
-    let found = read_types(context, session, tables).await?;
     for (no, (table, found)) in tables.iter_mut().zip(found).enumerate() {
         let Some((columns, read)) = found else { continue };
         let heads = placed.iter().filter(|(table_no, _)| usize::try_from(*table_no) == Ok(no));
@@ -51,7 +54,6 @@ pub(super) async fn choose(
             Err(None) => {}
         }
     }
-    Ok(())
 }
 
 /// The plan for binary rows; otherwise why there are none, where that is worth a word.

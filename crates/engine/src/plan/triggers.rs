@@ -8,6 +8,7 @@ use super::index_cost::{of_checks_s, of_trigger_s};
 use super::indexes::RowsToCome;
 use super::ledger_of;
 use crate::Context;
+use crate::attend::each;
 use howdah_model::{
     Error, ErrorKind, Plan, Relation, RelationKind, Result, TriggersChoice, TriggersPlan, TriggersWay,
 };
@@ -21,27 +22,37 @@ const COSTLY_S: f64 = 1.0;
 /// From this version on, parameters can be granted.
 const GRANT_SET_VERSION: u32 = 150_000;
 
-/// Settles it for each table; what becomes of the indexes is settled.
+/// What rows fire, of each table that rows come into by COPY; `None` where it is tried what this role may, since what the server says to
+/// each try decides what is sent next.
+pub(super) async fn look(session: &Session, plan: &Plan) -> Result<Option<Vec<Triggers>>> {
+    if plan.job.triggers == TriggersChoice::Disable {
+        return Ok(None);
+    }
+    let looking: Vec<_> =
+        fired_on(plan).into_iter().map(|relation| triggers::look(session, relation)).collect();
+    each(looking).await.map(Some)
+}
+
+/// Settles it for each table, where this is known; what becomes of the indexes is settled.
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
     plan: &Plan,
     rows_to_come: &RowsToCome,
+    looked: Option<Vec<Triggers>>,
 ) -> Result<Vec<TriggersPlan>> {
     let mut plans = Vec::new();
     let relations = fired_on(plan);
-    let disable = plan.job.triggers == TriggersChoice::Disable;
-    let looked = if disable {
-        // What the server says to each try decides what is sent next.
-        let mut looked = Vec::new();
-        for relation in &relations {
-            let looking = triggers::look_and_try(session, relation);
-            looked.push(context.connection.attend(session, looking).await?);
+    let looked = match looked {
+        Some(looked) => looked,
+        None => {
+            let mut looked = Vec::new();
+            for relation in &relations {
+                let looking = triggers::look_and_try(session, relation);
+                looked.push(context.connection.attend(session, looking).await?);
+            }
+            looked
         }
-        looked
-    } else {
-        let looking: Vec<_> = relations.iter().map(|relation| triggers::look(session, relation)).collect();
-        context.connection.attend_each(session, looking).await?
     };
     for (relation, found) in relations.into_iter().zip(looked) {
         let rows = rows_to_come.get(relation).map_or(0, |to_come| to_come.rows);

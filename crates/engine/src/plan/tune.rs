@@ -3,6 +3,8 @@
 
 use super::{ledger_of, plain_bytes, tune_server};
 use crate::Context;
+use crate::attend::each;
+use futures_util::try_join;
 use howdah_model::{
     After, FilePlan, Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned,
     TuningPlan, UnloggedTable,
@@ -28,31 +30,53 @@ const FULL_PAGE_WRITES: &str = "full_page_writes";
 const AUTOVACUUM: &str = "autovacuum";
 const SHOWN: [&str; 6] = [COMMIT, TOAST, WAL_COMPRESSION, FSYNC, FULL_PAGE_WRITES, AUTOVACUUM];
 
-/// Settles it.
-pub(super) async fn choose(context: &Context, session: &Session, plan: &Plan) -> Result<TuningPlan> {
-    let level = plan.job.tune.unwrap_or_default();
-    let mut tuning = TuningPlan { level, ..TuningPlan::default() };
+/// How the server and the tables are.
+pub(super) struct Seen {
+    now: BTreeMap<String, String>,
+    held: Vec<Held>,
+    archiver_fails: Option<String>,
+    /// Of each table that [`stored`] names.
+    storages: Vec<Vec<Storage>>,
+}
+
+/// Looks, in one flight.
+pub(super) async fn look(session: &Session, plan: &Plan) -> Result<Seen> {
     let held = async {
         match ledger_of(&plan.job) {
             Some(ledger) => ledger.held(session, None).await,
             None => Ok(Vec::new()),
         }
     };
-    // Sent together: one round trip.
-    let asking = async { tokio::try_join!(show(session, &SHOWN), held, archiver_fails_since(session)) };
-    let (now, held, archiver_fails) = context.connection.attend(session, asking).await?;
+    let looking: Vec<_> =
+        stored(plan).into_iter().map(|table| table::look(session, &table.table.relation)).collect();
+    let (now, held, archiver_fails, storages) =
+        try_join!(show(session, &SHOWN), held, archiver_fails_since(session), each(looking))?;
+    Ok(Seen { now, held, archiver_fails, storages })
+}
+
+/// Tables that the server stores itself, each once.
+fn stored(plan: &Plan) -> Vec<&TablePlan> {
+    let mut seen = BTreeSet::new();
+    let is_stored =
+        |table: &&TablePlan| matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
+    plan.tables.iter().filter(is_stored).filter(|table| seen.insert(&table.table.relation)).collect()
+}
+
+/// Settles it.
+pub(super) async fn choose(
+    context: &Context,
+    session: &Session,
+    plan: &Plan,
+    seen: Seen,
+) -> Result<TuningPlan> {
+    let level = plan.job.tune.unwrap_or_default();
+    let mut tuning = TuningPlan { level, ..TuningPlan::default() };
+    let Seen { now, held, archiver_fails, storages } = seen;
     if level >= Tune::Session {
         tuning.settings.extend(of_sessions(context, session, plan, &now).await?);
     }
     let mut unlogged = Vec::new();
-    let mut seen = BTreeSet::new();
-    let stored =
-        |table: &&TablePlan| matches!(table.table.kind, RelationKind::Table | RelationKind::Partitioned);
-    let tables = plan.tables.iter().filter(stored).filter(|table| seen.insert(&table.table.relation));
-    let tables: Vec<&TablePlan> = tables.collect();
-    let looking: Vec<_> = tables.iter().map(|table| table::look(session, &table.table.relation)).collect();
-    let looked = context.connection.attend_each(session, looking).await?;
-    for (table, storages) in tables.into_iter().zip(looked) {
+    for (table, storages) in stored(plan).into_iter().zip(storages) {
         let relation = &table.table.relation;
         tuning.unlogged.extend(unlogged_table(relation, &storages));
         unlogged.extend(storages.iter().filter(|storage| storage.unlogged).map(|it| it.relation.to_string()));

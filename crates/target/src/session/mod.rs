@@ -35,6 +35,7 @@ mod words;
 use crate::error::session_error;
 pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use howdah_model::{Result, ValueSettings};
 use infos::Infos;
@@ -192,6 +193,12 @@ impl Session {
     /// Ends a transaction that is not that of a chunk. Best effort: a session that is gone has rolled back.
     pub async fn roll_back(&self) {
         let _ = self.client.batch_execute("ROLLBACK").await;
+    }
+
+    /// The same without waiting for the server's answer: what is sent next is behind it.
+    pub(crate) fn roll_back_unheard(&self) {
+        // It is sent when it is polled first.
+        let _ = self.client.batch_execute("ROLLBACK").now_or_never();
     }
 
     /// What came of such a transaction; if it has failed, its block was still open, and is no more.

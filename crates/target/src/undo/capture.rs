@@ -137,15 +137,14 @@ pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captu
     let client = session.client();
     // Sent together.
     let (begun, captured) = future::join(client.batch_execute(&begin), capture(session, relation)).await;
+    session.roll_back_unheard();
     begun.map_err(fail)?;
-    let captured = match captured {
+    match captured {
         Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => {
             Ok(Some(Captured::not_free(relation)))
         }
         captured => captured,
-    }?;
-    client.batch_execute("ROLLBACK").await.map_err(fail)?;
-    Ok(captured)
+    }
 }
 
 /// Questions that are under way at once, where there are many tables.
@@ -186,7 +185,7 @@ async fn look_together(session: &Session, relations: &[&Relation]) -> Result<Vec
         })
         .collect();
     let captured: Vec<Result<_>> = stream::iter(capturing).buffered(AT_ONCE).collect().await;
-    client.batch_execute("ROLLBACK").await.map_err(fail)?;
+    session.roll_back_unheard();
     // The one that is not free ends the transaction for all of them, those before it too.
     let is_busy = |error: &Error| error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE);
     let busy =

@@ -1,0 +1,66 @@
+//! What the server is asked around the rows. None of it hangs on an answer to another part, so that all of it is sent together, and a
+//! server far away is waited for once; what follows from it is settled behind that, one thing after the other.
+
+use super::{ledger_of, policies, triggers, tune};
+use crate::Context;
+use futures_util::try_join;
+use howdah_model::{Plan, Result};
+use howdah_target::ledger::{Age, Undo};
+use howdah_target::policies::Policies;
+use howdah_target::session::Session;
+use howdah_target::undo::triggers::Triggers;
+
+/// The answers, by who asks.
+pub(super) struct Looks {
+    /// What loads have dropped and not put back.
+    pub(super) open: Vec<Undo>,
+    /// Of each table that [`triggers::fired_on`] names, unless triggers are to be tried.
+    pub(super) triggers: Option<Vec<Triggers>>,
+    pub(super) tuning: tune::Seen,
+    /// Of each table that is there.
+    pub(super) policies: Vec<Policies>,
+    /// How the ledger stands, if the job has one.
+    pub(super) age: Option<Age>,
+    /// Who it belongs to, where that is a stranger.
+    pub(super) strangers: Vec<String>,
+}
+
+/// Looks.
+///
+/// # Errors
+/// Table, where policies let no row in; those of ledger and session.
+pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> Result<Looks> {
+    let ledger = ledger_of(&plan.job);
+    let oids: Vec<u32> = plan.tables.iter().map(|table| table.table.oid).filter(|oid| *oid != 0).collect();
+    let open = async {
+        match &ledger {
+            Some(ledger) => ledger.open_undos(session, None).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    let age = async {
+        match &ledger {
+            Some(ledger) => ledger.age(session).await.map(Some),
+            None => Ok(None),
+        }
+    };
+    let strangers = async {
+        match &ledger {
+            Some(ledger) => ledger.strangers(session, &oids).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    let looking = async {
+        try_join!(
+            open,
+            triggers::look(session, plan),
+            tune::look(session, plan),
+            policies::look(session, plan),
+            age,
+            strangers
+        )
+    };
+    let (open, triggers, tuning, policies, age, strangers) =
+        context.connection.attend(session, looking).await?;
+    Ok(Looks { open, triggers, tuning, policies, age, strangers })
+}
