@@ -9,8 +9,9 @@ use crate::pipeline::Run;
 use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows, ledger_of};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
+use futures_util::future::{join, join4};
 use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
-use howdah_target::ledger::{JobStatus, LOCKS_IN_TURN_MS, Ledger, Own, Rival, StoredInPart};
+use howdah_target::ledger::{JobRow, JobStatus, LOCKS_IN_TURN_MS, Ledger, Own, Rival, StoredInPart};
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -38,7 +39,7 @@ pub(crate) struct Tried {
     pub(crate) is_outdated: AtomicBool,
 }
 
-/// Begins the job, which this session then holds.
+/// Begins the job, which this session then holds; the turn of those that begin is to be ended behind that, by [`end_turn`].
 ///
 /// # Errors
 /// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of the session.
@@ -51,17 +52,20 @@ pub(crate) async fn begin(
 ) -> Result<Found> {
     let (asks, began) = (asks(&plan.job), Instant::now());
     loop {
-        if !hold_soon(session, ledger, &plan.job_id, asks).await? {
-            return Err(being_restored(&plan.job_id));
-        }
+        // Sent together: the server answers in the turn.
+        let holding = hold_soon(session, ledger, &plan.job_id, asks);
+        let (held, told) = join(holding, Told::ask(session, ledger, plan)).await;
+        let told = match held? {
+            Held::AtOnce => told,
+            Held::Later => Told::ask(session, ledger, plan).await,
+            Held::ByOthers => return Err(being_restored(&plan.job_id)),
+        };
         let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
-        let begun = in_turn(connection, session, ledger, plan, is_patient, tried).await;
+        let begun = in_turn(connection, session, ledger, plan, told, is_patient, tried).await;
         if asks && !matches!(begun, Ok(Some(_))) {
             // It gives way: the next one must not find it at work. Of two errors the first is told.
             let left = ledger.cease_to_hold_job(session, &plan.job_id).await;
             begun.as_ref().map_or(Ok(()), |_| left)?;
-        }
-        if asks {
             let ended = ledger.end_turn(session).await;
             begun.as_ref().map_or(Ok(()), |_| ended)?;
         }
@@ -70,6 +74,43 @@ pub(crate) async fn begin(
             None => sleep(HELD_LOOK_EVERY).await,
         }
     }
+}
+
+/// Ends the turn that a job has begun in, if it had one.
+///
+/// # Errors
+/// Those of the session.
+pub(crate) async fn end_turn(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    if asks(&plan.job) { ledger.end_turn(session).await } else { Ok(()) }
+}
+
+/// What the ledger says to a job that begins, as far as it is asked. All is asked at once: of a job that nobody has begun before, which
+/// `begun` tells.
+struct Told {
+    begun: Result<(Option<String>, BTreeSet<u32>)>,
+    rivals: Result<Vec<Rival>>,
+    in_part: Result<Vec<StoredInPart>>,
+    of_the_work: Result<Vec<JobRow>>,
+}
+
+impl Told {
+    async fn ask(session: &Session, ledger: &Ledger, plan: &Plan) -> Told {
+        let (own, begun) = (Own::default(), ledger.begun_files(session, &plan.job_id));
+        // Sent together: one round trip.
+        let (begun, rivals, in_part, of_the_work) = join4(
+            begun,
+            noted_rivals(session, ledger, plan, &own),
+            in_part::noted(session, ledger, plan, &own),
+            in_part::of_the_work(session, ledger, plan),
+        )
+        .await;
+        Told { begun, rivals, in_part, of_the_work }
+    }
+}
+
+/// Of a job that is asked about; see [`asks`].
+async fn noted_rivals(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> Result<Vec<Rival>> {
+    if asks(&plan.job) { ledger.rivals(session, plan, own).await } else { Ok(Vec::new()) }
 }
 
 /// Rows that come on top of those that are there must not be there twice, unless that is what is asked for.
@@ -92,38 +133,52 @@ async fn in_turn(
     session: &Session,
     ledger: &Ledger,
     plan: &Plan,
+    told: Told,
     is_patient: bool,
     tried: &Tried,
 ) -> Result<Option<Found>> {
-    let (own, asks) = (own(session, ledger, plan).await?, asks(&plan.job));
-    if asks {
-        let rivals = rivals(session, ledger, plan, &own).await?;
-        if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
-            return Ok(None);
+    let own = own_of(plan, told.begun?);
+    let (noted, in_part) = match own.since.is_none() && own.files.is_empty() {
+        true => (told.rivals, told.in_part),
+        false => {
+            let rivals = noted_rivals(session, ledger, plan, &own);
+            join(rivals, in_part::noted(session, ledger, plan, &own)).await
         }
-        expect_not_outdated(plan, rivals, tried)?;
+    };
+    let rivals = standing(session, ledger, plan, noted?).await?;
+    if is_patient && !rivals.is_empty() && rivals.iter().all(|rival| rival.left_over) {
+        return Ok(None);
     }
-    let in_part = in_part::find(session, ledger, plan, &own).await?;
+    expect_not_outdated(plan, rivals, tried)?;
+    let in_part = in_part::find_among(session, ledger, plan, in_part).await?;
     expect_ended(connection, ledger, plan, in_part.as_ref())?;
-    in_part::forget_emptied(session, ledger, plan).await?;
-    let forgotten = begin_job(session, ledger, plan, tried).await?;
-    tried.holder_pid.store(session.backend().pid, Relaxed);
-    if asks {
-        // Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
-        expect_not_outdated(plan, rivals(session, ledger, plan, &own).await?, tried)?;
+    in_part::forget_emptied(session, ledger, plan, told.of_the_work?).await?;
+    // Sent together. Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
+    let (begun, mut noted) =
+        join(ledger.begin(session, plan), noted_rivals(session, ledger, plan, &own)).await;
+    let mut forgotten = false;
+    if !begun? {
+        forgotten = begin_again(session, ledger, plan, tried).await?;
+        noted = noted_rivals(session, ledger, plan, &own).await;
     }
+    tried.holder_pid.store(session.backend().pid, Relaxed);
+    expect_not_outdated(plan, standing(session, ledger, plan, noted?).await?, tried)?;
     Ok(Some(Found { in_part, forgotten }))
 }
 
 /// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is
 /// not in the table. What others had stored when the job began first was gone then, or known: the rows in the table may be its own.
 async fn own(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Own> {
+    Ok(own_of(plan, ledger.begun_files(session, &plan.job_id).await?))
+}
+
+/// The same, where the job was begun then, and has stored chunks of these files.
+fn own_of(plan: &Plan, (since, begun): (Option<String>, BTreeSet<u32>)) -> Own {
     if plan.job.arrival.is_staged() || !comes_on_top(&plan.job) {
-        return Ok(Own { since: ledger.begun_files(session, &plan.job_id).await?.0, ..Own::default() });
+        return Own { since, ..Own::default() };
     }
-    let (since, begun) = ledger.begun_files(session, &plan.job_id).await?;
     let location = |no: &u32| plan.files.get(*no as usize).map(|file| file.location.clone());
-    Ok(Own { files: begun.iter().filter_map(location).collect(), since, at_work: false })
+    Own { files: begun.iter().filter_map(location).collect(), since, at_work: false }
 }
 
 /// Of a job at work its rivals are told already. Who means to load beside it does.
@@ -244,7 +299,17 @@ fn expect_no_rivals(plan: &Plan, rivals: Vec<Rival>) -> Result<()> {
 
 /// Files of the plan, but for its job's own, that another job has loaded, and the rows are there, or is loading.
 async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> Result<Vec<Rival>> {
-    let mut rivals = ledger.rivals(session, plan, own).await?;
+    let rivals = ledger.rivals(session, plan, own).await?;
+    standing(session, ledger, plan, rivals).await
+}
+
+/// Those of the rivals that the ledger tells whose rows are there, or that are at work.
+async fn standing(
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    mut rivals: Vec<Rival>,
+) -> Result<Vec<Rival>> {
     rivals.retain(|rival| rival.at_work || !comes_once_more(&plan.job, &rival.file));
     let mut by_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for Rival { file, .. } in rivals.iter().filter(|rival| !rival.at_work) {
@@ -265,12 +330,9 @@ async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> R
     Ok(rivals)
 }
 
-/// Notes the job in the ledger, with chunks of another size where none is stored. Says whether something was left of one of this
-/// name, whose own row somebody has deleted: its chunks tell nothing of the table.
-async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Tried) -> Result<bool> {
-    if ledger.begin(session, plan).await? {
-        return Ok(false);
-    }
+/// Notes the job in a ledger that has something of it already, with chunks of another size where none is stored. Says whether something
+/// was left of one of this name, whose own row somebody has deleted: its chunks tell nothing of the table.
+async fn begin_again(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Tried) -> Result<bool> {
     let is_there = ledger.find(session, &plan.job_id).await?.is_some();
     // Who is at work for a job goes on storing chunks of it.
     let is_free = ledger.hold_job_alone(session, &plan.job_id).await? && {
@@ -281,7 +343,7 @@ async fn begin_job(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Trie
         ledger.leave_job(session, &plan.job_id).await?;
         is_free
     };
-    if !hold_soon(session, ledger, &plan.job_id, false).await? {
+    if hold_soon(session, ledger, &plan.job_id, false).await? == Held::ByOthers {
         return Err(being_restored(&plan.job_id));
     }
     if is_free && ledger.begin(session, plan).await? {
@@ -313,21 +375,34 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
 
 /// Holds the job, `in_turn` with other loads that begin. Another load that begins looks after what killed jobs have left, which may
 /// take it a moment.
-async fn hold_soon(session: &Session, ledger: &Ledger, job_id: &str, in_turn: bool) -> Result<bool> {
+async fn hold_soon(session: &Session, ledger: &Ledger, job_id: &str, in_turn: bool) -> Result<Held> {
     let began = Instant::now();
+    let mut held_then = Held::AtOnce;
     loop {
         // Sent together: one round trip.
         let turn = async { if in_turn { ledger.take_turn(session).await } else { Ok(()) } };
         let ((), held) = tokio::try_join!(turn, ledger.hold_job(session, job_id))?;
         if held {
-            return Ok(true);
+            return Ok(held_then);
         }
+        held_then = Held::Later;
         if in_turn {
             ledger.end_turn(session).await?;
         }
         if began.elapsed() >= HELD_WITHIN {
-            return Ok(false);
+            return Ok(Held::ByOthers);
         }
         sleep(HELD_LOOK_EVERY).await;
     }
+}
+
+/// When the job came to be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    /// With the first question.
+    AtOnce,
+    /// When others had left it.
+    Later,
+    /// It is not: somebody has it.
+    ByOthers,
 }

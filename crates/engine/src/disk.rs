@@ -60,13 +60,15 @@ pub(crate) async fn server_places(
     if context.connection.server_cpus().is_none() || !is_here(session) {
         return Ok(Places { elsewhere: true, ..Places::default() });
     }
-    let shown = show_data_directory(session).await?;
+    // Sent together.
+    let tablespaces = guards::tablespaces(session, tables, makes_tables);
+    let (shown, tablespaces) = tokio::try_join!(show_data_directory(session), tablespaces)?;
     let mut places = Places { known: Vec::new(), data_hidden: shown.is_none(), elsewhere: false };
     if let Some(data) = shown {
         places.known.push(Place { what: "WAL".to_owned(), path: data.join("pg_wal") });
         places.known.push(Place { what: "data".to_owned(), path: data });
     }
-    for (name, location) in guards::tablespaces(session, tables, makes_tables).await? {
+    for (name, location) in tablespaces {
         let path = PathBuf::from(location);
         // The built-in ones, and those within the folder of the data, are on its disk.
         if path.is_absolute() {

@@ -54,6 +54,7 @@ pub(crate) struct Guard {
     first: Backend,
     places: Vec<Place>,
     told_unwatched: bool,
+    /// Asked where replicas are to be looked at.
     sees_replicas: Option<bool>,
     /// What those places are called that are full.
     full: BTreeSet<String>,
@@ -176,14 +177,20 @@ impl Guard {
         let tables: Vec<_> = run.plan.tables.iter().map(|table| &table.table.relation).collect();
         let makes_tables =
             run.plan.tables.iter().any(|table| table.create.is_some() || table.staging.is_some());
+        let sees_replicas = async {
+            match run.plan.job.guards.max_replica_lag {
+                Some(_) => guards::sees_replicas(session).await.map(Some),
+                None => Ok(None),
+            }
+        };
         let learn = async {
             let places = server_places(&run.context, session, &tables, makes_tables);
-            tokio::try_join!(places, guards::sees_replicas(session))
+            tokio::try_join!(places, sees_replicas)
         };
-        if let Ok(Ok((places, replicas))) = timeout(ANSWER_WITHIN, learn).await {
+        if let Ok(Ok((places, sees_replicas))) = timeout(ANSWER_WITHIN, learn).await {
             self.tell_unwatched(run, &places);
             self.places = places.known;
-            self.sees_replicas = Some(replicas);
+            self.sees_replicas = sees_replicas;
         }
     }
 

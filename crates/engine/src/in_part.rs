@@ -22,17 +22,49 @@ pub(crate) async fn find(
     plan: &Plan,
     own: &Own,
 ) -> Result<Option<StoredInPart>> {
-    match look(session, ledger, plan, own).await {
+    let noted = noted(session, ledger, plan, own).await;
+    find_among(session, ledger, plan, noted).await
+}
+
+/// What the ledger says of such rows, in one flight.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(crate) async fn noted(
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    own: &Own,
+) -> Result<Vec<StoredInPart>> {
+    if !comes_on_top(&plan.job) {
+        return Ok(Vec::new());
+    }
+    ledger.stored_in_part(session, plan, own).await
+}
+
+/// As [`find`], where this is what the ledger says.
+///
+/// # Errors
+/// As there.
+pub(crate) async fn find_among(
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    noted: Result<Vec<StoredInPart>>,
+) -> Result<Option<StoredInPart>> {
+    match look(session, ledger, plan, noted).await {
         Err(_) if plan.job.force && !session.is_closed() => Ok(None),
         looked => looked,
     }
 }
 
-async fn look(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> Result<Option<StoredInPart>> {
-    if !comes_on_top(&plan.job) {
-        return Ok(None);
-    }
-    for stored in ledger.stored_in_part(session, plan, own).await? {
+async fn look(
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    noted: Result<Vec<StoredInPart>>,
+) -> Result<Option<StoredInPart>> {
+    for stored in noted? {
         if is_there(session, ledger, plan, &stored).await? {
             return Ok(Some(stored));
         }
@@ -100,16 +132,29 @@ pub(crate) async fn tell_waiting(connection: &Connection, session: &Session, led
     }
 }
 
-/// Before the first row of a load: what earlier versions of its files have left in the ledger is forgotten where the table is empty.
-/// Put back, such a file would go on behind rows that are gone, once the table holds those of this load.
+/// Jobs of the same work, whatever versions of the files they were of, where rows of them could be in the way.
 ///
 /// # Errors
 /// Those of ledger and session.
-pub(crate) async fn forget_emptied(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+pub(crate) async fn of_the_work(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<JobRow>> {
     if plan.job.arrival.is_staged() || !comes_on_top(&plan.job) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    for row in ledger.of_work(session, &plan.work_key, &plan.identity).await? {
+    ledger.of_work(session, &plan.work_key, &plan.identity).await
+}
+
+/// Before the first row of a load: what of these jobs those of earlier versions of its files have left in the ledger is forgotten where
+/// the table is empty. Put back, such a file would go on behind rows that are gone, once the table holds those of this load.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(crate) async fn forget_emptied(
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    jobs: Vec<JobRow>,
+) -> Result<()> {
+    for row in jobs {
         let is_earlier = row.plan.identity != plan.identity && row.job_id != plan.job_id;
         let has_rows = row.status != JobStatus::Done && row.chunks > 0;
         // Who is at work for it looks after it.

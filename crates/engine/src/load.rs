@@ -18,6 +18,7 @@ use crate::{
     Context, after, again, arrival, beforehand, begin, done, emptied, ending, guards, indexes, predecessor,
     retry, taken, triggers, tune,
 };
+use futures_util::future::{join, try_join};
 use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::summary::Status;
 use howdah_model::{
@@ -26,7 +27,7 @@ use howdah_model::{
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{JobStatus, Ledger, StoredInPart};
+use howdah_target::ledger::{Footing, JobStatus, Ledger, StoredInPart};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
@@ -204,11 +205,23 @@ async fn begin_load(beginning: Beginning<'_>, ahead: usize) -> Result<Begun> {
     let Beginning { context, ledger, plan, lacks, .. } = beginning;
     let session = context.connection.open_to_write().await?;
     context.connection.open_ahead(ahead);
+    let mut footing = None;
     if let Some(ledger) = ledger {
-        let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
-        context.connection.attend(&session, ending).await?;
+        let left = predecessor::has_left(context, &session, ledger, &plan.job_id);
+        // Sent together: one round trip.
+        let looking = async {
+            let (left, footing) = join(left, ledger.look(&session)).await;
+            left.map(|has_left| (has_left, footing))
+        };
+        let (has_left, found) = context.connection.attend(&session, looking).await?;
+        if has_left {
+            let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
+            context.connection.attend(&session, ending).await?;
+        }
+        footing = Some(found);
     }
-    let noted = context.connection.attend(&session, open_ledger(beginning, &session)).await?;
+    let opening = open_ledger(beginning, &session, footing);
+    let noted = context.connection.attend(&session, opening).await?;
     if lacks {
         Box::pin(make_whole(context, &session, plan, true)).await?;
     }
@@ -224,13 +237,13 @@ fn rows_before(history: &History) -> u64 {
 
 /// The ledger is made when it is first needed; the receipts are read after the job is open, so that none
 /// of a simultaneous run is overlooked for longer than the claim allows.
-async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Noted> {
-    let Beginning { context, ledger, plan, tried, reads_rejects, lacks } = beginning;
-    let Some(ledger) = ledger else {
+async fn open_ledger(beginning: Beginning<'_>, session: &Session, footing: Option<Footing>) -> Result<Noted> {
+    let Beginning { context, ledger, plan, tried, reads_rejects, .. } = beginning;
+    let Some((ledger, footing)) = ledger.zip(footing) else {
         make_tables(session, None, plan).await?;
         return Ok(Noted { files: taken::files(session, plan).await?, ..Noted::default() });
     };
-    if let Some(told) = ledger.ensure(session).await? {
+    if let Some(told) = ledger.ensure_on(session, footing).await? {
         context.warn(told);
     }
     if reads_rejects {
@@ -238,17 +251,34 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Note
     }
     let begin::Found { in_part, forgotten } =
         begin::begin(&context.connection, session, ledger, plan, tried).await?;
+    // The turn ends with what is sent first behind it.
+    let taking_part = Box::pin(take_part(beginning, session, ledger));
+    let ((), noted) = try_join(begin::end_turn(session, ledger, plan), taking_part).await?;
+    Ok(Noted { in_part, forgotten, ..noted })
+}
+
+/// What is done and read when the job has begun.
+async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger) -> Result<Noted> {
+    let Beginning { context, plan, lacks, .. } = beginning;
     make_tables(session, Some(ledger), plan).await?;
     if !lacks {
         Box::pin(expect_whole(context, session, plan)).await?;
     }
     ledger.keep_marks(session).await?;
     let void = ledger.forget_emptied(session, &plan.job_id).await?;
+    // From here on nobody empties them: the job is held, and in the ledger.
+    let since_planned = async || match plan.job.force {
+        true => Ok(()),
+        false => emptied::expect_not_by_others(session, ledger, plan).await,
+    };
     let emptied = match plan.job.force {
         true => emptied::forget_behind(session, ledger, plan).await?,
-        // Since the plan was made. From here on nobody empties them: the job is held, and in the ledger.
-        false => emptied::expect_not_by_others(session, ledger, plan).await.map(|()| Vec::new())?,
+        false => Vec::new(),
     };
+    let changes_tables = plan.job.arrival.mode == Mode::Truncate || plan.job.arrival.is_staged();
+    if changes_tables {
+        since_planned().await?;
+    }
     if plan.job.arrival.mode == Mode::Truncate {
         empty_tables(session, ledger, plan).await?;
     }
@@ -262,11 +292,14 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session) -> Result<Note
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
     let files = taken::files(session, plan);
+    let kept = async { if changes_tables { Ok(()) } else { since_planned().await } };
     // Sent together: one round trip.
-    let ((), receipts, dropped, tuned, files) = tokio::try_join!(durable, receipts, dropped, tuned, files)?;
+    let ((), (), receipts, dropped, tuned, files) =
+        tokio::try_join!(kept, durable, receipts, dropped, tuned, files)?;
     let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
     let files = if receipts.is_empty() { files } else { Files::new() };
-    Ok(Noted { receipts, in_part, dropped, tuned, forgotten, crashed: void > 0, emptied, files })
+    let crashed = void > 0;
+    Ok(Noted { receipts, dropped, tuned, crashed, emptied, files, ..Noted::default() })
 }
 
 pub(crate) fn being_restored(job_id: &str) -> Error {

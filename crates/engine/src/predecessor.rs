@@ -79,6 +79,19 @@ fn unless_forbidden(context: &Context, job_id: &str, error: Error) -> Result<()>
     Ok(())
 }
 
+/// Something may be at work for the job that [`end_left`] ends.
+///
+/// # Errors
+/// Those of the session.
+pub(crate) async fn has_left(
+    context: &Context,
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+) -> Result<bool> {
+    Ok(!left(context, session, ledger, job_id).await?.is_empty())
+}
+
 async fn left(context: &Context, session: &Session, ledger: &Ledger, job_id: &str) -> Result<Vec<Backend>> {
     let own = context.connection.opened();
     let mut at_work = ledger.at_work(session, job_id).await?;

@@ -41,7 +41,7 @@ pub use proof::Loading;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};
 pub use rivals::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
-pub use schema::Age;
+pub use schema::{Age, Footing};
 pub use step::Step;
 pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};

@@ -6,6 +6,7 @@ use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger, is_not_there};
 use crate::error::session_error;
 use crate::session::{Session, rights};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal};
+use futures_util::future::{join, join4};
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -87,6 +88,22 @@ pub enum Age {
     Current,
 }
 
+/// How a ledger stands to this howdah and to the role of a session, as [`Ledger::look`] finds it.
+#[derive(Debug)]
+pub struct Footing {
+    version: Result<i32>,
+    rights: Result<()>,
+}
+
+/// What became of a ledger that was not of the newest version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Migrated {
+    /// There was none: it was made, and is there for others.
+    Made,
+    /// It was brought up to date, or another load had done so meanwhile, in a transaction that is open.
+    Brought,
+}
+
 /// How long the tables of a ledger that is brought up to date are waited for at a time: all who use it wait behind whoever waits for a
 /// table of its own. Autovacuum at work gives way after `deadlock_timeout`, a second by default.
 const LOCK_WITHIN_MS: u32 = 2_000;
@@ -118,14 +135,29 @@ impl Ledger {
     /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; Server with 55P03, which may
     /// pass, when others hold tables that are to be changed; those of the session.
     pub async fn ensure(&self, session: &Session) -> Result<Option<String>> {
+        let footing = self.look(session).await;
+        self.ensure_on(session, footing).await
+    }
+
+    /// What [`Ledger::ensure`] looks at, in one flight; nothing is made yet.
+    pub async fn look(&self, session: &Session) -> Footing {
         // Sent together: one round trip.
-        let (version, rights) = tokio::join!(self.version(session), self.check_rights(session, false));
-        let version = version?;
+        let (version, rights) = join(self.version(session), self.check_rights(session, false)).await;
+        Footing { version, rights }
+    }
+
+    /// As [`Ledger::ensure`], where [`Ledger::look`] has found this.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn ensure_on(&self, session: &Session, footing: Footing) -> Result<Option<String>> {
+        let version = footing.version?;
         if self.known(version)? == MIGRATIONS.len() {
-            return rights.map(|()| None);
+            return footing.rights.map(|()| None);
         }
         let result = match self.migrate(session).await {
-            Ok(()) => self.give_to_owner(session).await,
+            Ok(Migrated::Made) => return Ok(None),
+            Ok(Migrated::Brought) => self.give_to_owner(session).await,
             Err(error) => Err(error),
         };
         // Also after success: the lock and the transaction end here, whatever happened.
@@ -358,31 +390,39 @@ impl Ledger {
         }
     }
 
-    /// Runs what is missing in an open transaction, under the lock.
-    async fn migrate(&self, session: &Session) -> Result<()> {
+    /// Runs what is missing in a transaction, under the lock; it stays open, unless all was made.
+    async fn migrate(&self, session: &Session) -> Result<Migrated> {
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; {OWN_TABLESPACE_SQL}; \
              SET LOCAL idle_in_transaction_session_timeout = {IDLE_IN_TURN_MS}; \
              SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; SAVEPOINT before"
         );
         let fail = |error| self.error(&error, "creating the ledger");
-        // Under the lock: another load may have created it while this one waited. Sent together: one round trip.
-        let (begun, version) = tokio::join!(session.client().batch_execute(&begin), self.version(session));
+        // Under the lock: another load may have created it while this one waited. Sent together: one round trip. To ask for a version
+        // that is not there ends the transaction, but for the savepoint.
+        let (begun, version, to_before, has_schema) = join4(
+            session.client().batch_execute(&begin),
+            self.version(session),
+            session.client().batch_execute("ROLLBACK TO SAVEPOINT before"),
+            self.has_schema(session),
+        )
+        .await;
         begun.map_err(fail)?;
         let version = version?;
-        let to_before = async {
-            if version > 0 {
-                return Ok(());
-            }
-            session.client().batch_execute("ROLLBACK TO SAVEPOINT before").await.map_err(fail)
-        };
-        let ((), has_schema) = tokio::try_join!(to_before, self.has_schema(session))?;
-        let known = self.known(version)?;
+        to_before.map_err(fail)?;
+        let (known, has_schema) = (self.known(version)?, has_schema?);
         // All in one: a server far away would be waited for as often as there are versions.
-        let sql: Vec<String> = (known..MIGRATIONS.len()).map(|index| migration(index, has_schema)).collect();
+        let mut sql: Vec<String> =
+            (known..MIGRATIONS.len()).map(|index| migration(index, has_schema)).collect();
+        let migrated = if known == 0 { Migrated::Made } else { Migrated::Brought };
+        if migrated == Migrated::Made {
+            // All of it is this role's, as the jobs are: there is nothing to give to anybody.
+            sql.push("COMMIT".to_owned());
+        }
         let sql = sql.join("\n").replace("@schema@", &self.quoted);
         let made = session.client().batch_execute(&sql).await;
-        made.map_err(|error| self.create_error(&error, known, has_schema))
+        made.map_err(|error| self.create_error(&error, known, has_schema))?;
+        Ok(migrated)
     }
 
     /// What a later version brings belongs to whoever owns the jobs: a member of that role, or a superuser, may bring the ledger up to
