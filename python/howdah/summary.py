@@ -79,8 +79,11 @@ class Summary:
     """`table`, `column`, `reading` and number of `values` that were spelled in another way than PostgreSQL's."""
     bytes_read: int
     """Bytes read as stored: compressed where the files are."""
+    planning_seconds: float
+    """From the beginning of planning to the start of loading: the server reached, files and tables looked at, the job
+    begun."""
     wall_seconds: float
-    """From start to end of this run."""
+    """From the start of loading to the end of this run."""
     stages: dict[str, float]
     """Stage (`read`, `decompress`, `split`, `encode`, `copy`, `commit`, `indexes`, `finish`, `apply`,
     `verify`) -> busy or waiting seconds, added up over threads and sessions."""

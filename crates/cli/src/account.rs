@@ -24,12 +24,15 @@ pub fn text(summary: &Summary) -> String {
     };
     let seconds = summary.wall_seconds.max(1e-9);
     let loaded = summary.rows_stored - summary.rows_stored_before;
+    // As long as the user has waited.
+    let waited = summary.planning_seconds + seconds;
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "job {}  {ended} in {}, {}, {} at most",
+        "job {}  {ended} in {} (planning {}), {}, {} at most",
         printer::line(&summary.job),
-        show_seconds(seconds),
+        show_seconds(waited),
+        show_seconds(summary.planning_seconds),
         counted(&show_count(summary.files.len() as u64), "file"),
         counted(summary.sessions, "session"),
     );

@@ -82,7 +82,7 @@ pub(crate) fn only_bytes_tell(plan: &Plan) -> bool {
 /// # Errors
 /// `SourceChanged`, where they bring something else; what reading them fails with; those of ledger and session.
 pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -> Result<Outcome> {
-    let Planned { plan, layout, opened, .. } = planned;
+    let Planned { began, plan, layout, opened, .. } = planned;
     context.tell(format!("{}: what comes is compared with what it has stored", told.message()));
     let receipts = by_file(context.stop.guard(receipts(context, &plan)).await?);
     let partitioner = Partitioner::new(None, Vec::new())?;
@@ -90,6 +90,7 @@ pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -
     let ledger = ledger_of(&plan.job);
     let mut run = Run::new(context, plan, layout, ledger, receipts.clone(), (Vec::new(), partitioner));
     run.is_over = true;
+    run.tally.planned_for.get_or_init(|| began.elapsed());
     let run = Arc::new(run);
     let read = read_all(&run, opened).await.and_then(|()| expect_all(&run, &receipts));
     let known = receipts.iter().filter(|(no, _)| run.plan.file(**no).version.is_some());

@@ -80,7 +80,8 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     if !matches!(planned.history, History::Fresh | History::Begun(_)) {
         return nothing_to_load(context, planned).await;
     }
-    let Planned { mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } = planned;
+    let Planned { began, mut plan, layout, history, open: open_columns, dated, opened, reject_file, .. } =
+        planned;
     let reject_file = reject_file.as_ref();
     if plan.job.arrival.check {
         return Err(Error::new(ErrorKind::Internal, "a check must not be loaded"));
@@ -117,6 +118,7 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     let files = std::mem::take(&mut noted.files);
     let mut run = Run::new(context, plan, layout, ledger, receipts, (open_columns, partitioner));
     run.files = files;
+    run.tally.planned_for.get_or_init(|| began.elapsed());
     let run = Arc::new(run);
     beforehand::warn(&run, before, &noted);
     run.dropped.store(noted.dropped, Relaxed);

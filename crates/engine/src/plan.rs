@@ -78,7 +78,7 @@ pub(crate) use loaded::{KnownState, comes_once_more, expect_unknown, holds_rows,
 use looks::Looks;
 use sources::Source;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// While planning, failures that may pass are tried again for this long at most: a server or store that does
 /// not answer at all is most likely misspelled.
@@ -86,6 +86,8 @@ const PATIENCE_MAX: Duration = Duration::from_secs(15);
 
 /// A plan and what it takes to carry it out in this process.
 pub struct Planned {
+    /// When planning began.
+    pub(crate) began: Instant,
     /// The plan.
     pub plan: Plan,
     /// How its memory is cut up.
@@ -158,7 +160,7 @@ pub async fn plan_to_load(context: &Context, job: Job) -> Result<Planned> {
 
 async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned> {
     context.connection.tell_of_waits(&context.listener);
-    let mut patience = Patience::new(patience_of(&job));
+    let (began, mut patience) = (Instant::now(), Patience::new(patience_of(&job)));
     let mut furthest = 0;
     loop {
         // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
@@ -176,7 +178,7 @@ async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned>
                 if planned.is_err() {
                     context.connection.end_now().await;
                 }
-                return planned;
+                return planned.map(|planned| Planned { began, ..planned });
             }
         }
     }
@@ -252,6 +254,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);
     Ok(Planned {
+        began: Instant::now(),
         dated,
         open: new_table::open(&plan.job, &plan.tables, &placed),
         previews: placed.iter().map(|(_, head)| head.preview()).collect(),
@@ -298,6 +301,7 @@ async fn place(
 fn nothing_new(mut plan: Plan, settled: Settled) -> Result<Planned> {
     let layout = lay_out(&mut plan, &settled, Extent::default())?;
     Ok(Planned {
+        began: Instant::now(),
         plan,
         layout,
         history: settled.history,

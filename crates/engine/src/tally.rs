@@ -157,6 +157,8 @@ impl FilesOfTable {
 pub(crate) struct Tally {
     /// For people: no password.
     server: String,
+    /// How long it took to plan, and to begin the job.
+    pub planned_for: OnceLock<Duration>,
     started: Instant,
     /// Per file of the plan.
     pub files: Vec<FileTally>,
@@ -192,6 +194,7 @@ impl Tally {
     pub(crate) fn new(plan: &Plan, server: String) -> Tally {
         Tally {
             server,
+            planned_for: OnceLock::new(),
             started: Instant::now(),
             files: plan.files.iter().map(|_| FileTally::default()).collect(),
             stages_ns: std::array::from_fn(|_| AtomicU64::new(0)),
@@ -457,6 +460,7 @@ impl Tally {
             warnings: self.warnings.lock().clone(),
             read: self.read_values(plan),
             bytes_read: files.iter().map(|file| file.bytes_read).sum(),
+            planning_seconds: self.planned_for.get().map_or(0.0, Duration::as_secs_f64),
             wall_seconds: self.started.elapsed().as_secs_f64(),
             stages: self.stages(),
             sessions: self.sessions_max.load(Relaxed),

@@ -185,6 +185,8 @@ pub struct Summary {
     pub read: Vec<ReadValues>,
     /// Bytes read as stored.
     pub bytes_read: u64,
+    /// From the beginning of planning to the first step after it: the server reached, files and tables looked at, the job begun.
+    pub planning_seconds: f64,
     /// From the first step after planning to the end of this run.
     pub wall_seconds: f64,
     /// Busy or waiting seconds per stage, added up over threads and sessions.

@@ -69,6 +69,10 @@ const KEYS: &[(&str, &str)] = &[
     ("read[].reading", "How they are spelled"),
     ("read[].values", "How many there were"),
     ("bytes_read", "Bytes read by this run, as stored (compressed where the file is)"),
+    (
+        "planning_seconds",
+        "From the beginning of planning to the start of loading: the server reached, files and tables looked at, the job begun",
+    ),
     ("wall_seconds", "From the start of loading to the end of this run; planning is not in it"),
     (
         "stages.read",
@@ -256,6 +260,7 @@ fn example() -> Summary {
             values: 673_552,
         }],
         bytes_read: 41_500_000,
+        planning_seconds: 0.2,
         wall_seconds: 1.9,
         stages: BTreeMap::from(stages),
         sessions: 2,

@@ -19,6 +19,7 @@ fn json_has_its_documented_keys_and_nothing_else_is_on_stdout() {
         "rows_stored",
         "rows_rejected",
         "bytes_read",
+        "planning_seconds",
         "wall_seconds",
         "stages",
         "retries",

@@ -30,6 +30,7 @@ use howdah_target::staging;
 use howdah_target::tune::table as tuned_table;
 use howdah_transcode::decompress::may_have_parts;
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
@@ -300,7 +301,8 @@ pub(super) async fn planned(
         _ => (unread(&plan, &sources)?, Vec::new()),
     };
     let previews = plan.files.iter().map(|_| Vec::new()).collect();
-    Ok(Planned { plan, layout, history: settled.history, open, dated, previews, opened, reject_file: None })
+    let (began, history) = (Instant::now(), settled.history);
+    Ok(Planned { began, plan, layout, history, open, dated, previews, opened, reject_file: None })
 }
 
 /// A column that was widened is not widened again, as it may have become wider still.
