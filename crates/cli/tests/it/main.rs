@@ -69,6 +69,7 @@ mod secrets;
 mod sequences;
 mod sessions;
 mod shadows;
+mod strangers;
 mod strike;
 mod toast;
 mod together;

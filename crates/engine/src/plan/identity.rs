@@ -233,6 +233,9 @@ impl Identity {
         told: Option<Told>,
     ) -> Result<Settled> {
         if job.arrival.check {
+            if let Some(ledger) = ledger_of(job) {
+                ledger.expect_plain(session).await?;
+            }
             return Ok(fresh(format!("{CHECK_PREFIX}{}", &self.identity[..16]), job));
         }
         expect_to_know_done(job, versions)?;

@@ -17,6 +17,7 @@ mod lacking;
 mod maker;
 mod origin;
 mod others;
+mod plain;
 mod proof;
 mod reject;
 mod rivals;
@@ -43,6 +44,7 @@ pub use reject::{RejectRow, RejectsSettled};
 pub use rivals::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
 pub use schema::{Age, Footing};
 pub use step::Step;
+pub use strangers::Believed;
 pub use tuned::{Before, Held, Thing};
 pub use undo::{NewUndo, Undo, UndoKind};
 

@@ -284,7 +284,8 @@ impl Ledger {
         let versions: Vec<&str> = files.iter().map(|file| file.version).collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&numbers, Type::INT8_ARRAY), (&locations, Type::TEXT_ARRAY), (&versions, Type::TEXT_ARRAY)];
-        match session.client().query_typed(&self.over_files(LOADED_SQL), &parameters).await {
+        let sql = self.over_files(LOADED_SQL);
+        match self.if_plain(session, session.client().query_typed(&sql, &parameters)).await? {
             Ok(rows) => Ok(rows.iter().map(loaded_file).collect()),
             Err(error) if is_lacking(&error) => Ok(Vec::new()),
             Err(error) => Err(self.error(&error, "reading the ledger's files")),

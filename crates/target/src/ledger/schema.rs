@@ -360,11 +360,29 @@ impl Ledger {
         }
     }
 
-    /// 0 if there is no ledger. Asking the table itself and taking "undefined" for an answer is one round
+    /// 0 if there is no ledger. No transaction is open. Asking the table itself and taking "undefined" for an answer is one round
     /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
     pub(super) async fn version(&self, session: &Session) -> Result<i32> {
-        let sql = format!("SELECT pg_catalog.max(version) FROM {}.migration", self.quoted);
-        match session.client().query_typed(&sql, &[]).await {
+        let sql = self.version_sql();
+        self.version_of(session, self.if_plain(session, session.client().query_typed(&sql, &[])).await?).await
+    }
+
+    /// The same in an open transaction, in which the tables were looked at.
+    async fn version_within(&self, session: &Session) -> Result<i32> {
+        let sql = self.version_sql();
+        self.version_of(session, session.client().query_typed(&sql, &[]).await).await
+    }
+
+    fn version_sql(&self) -> String {
+        format!("SELECT pg_catalog.max(version) FROM {}.migration", self.quoted)
+    }
+
+    async fn version_of(
+        &self,
+        session: &Session,
+        answer: std::result::Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,
+    ) -> Result<i32> {
+        match answer {
             Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),
             // Neither table nor schema: no ledger yet.
             Err(error) if is_not_there(&error) => Ok(0),
@@ -395,19 +413,23 @@ impl Ledger {
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; {OWN_TABLESPACE_SQL}; \
              SET LOCAL idle_in_transaction_session_timeout = {IDLE_IN_TURN_MS}; \
-             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; SAVEPOINT before"
+             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; {}; SAVEPOINT before",
+            self.expect_plain_sql()
         );
         let fail = |error| self.error(&error, "creating the ledger");
         // Under the lock: another load may have created it while this one waited. Sent together: one round trip. To ask for a version
         // that is not there ends the transaction, but for the savepoint.
         let (begun, version, to_before, has_schema) = join4(
             session.client().batch_execute(&begin),
-            self.version(session),
+            self.version_within(session),
             session.client().batch_execute("ROLLBACK TO SAVEPOINT before"),
             self.has_schema(session),
         )
         .await;
-        begun.map_err(fail)?;
+        if let Err(error) = begun {
+            session.roll_back().await;
+            return Err(self.not_plain(session, &error).await);
+        }
         let version = version?;
         to_before.map_err(fail)?;
         let (known, has_schema) = (self.known(version)?, has_schema?);

@@ -1,5 +1,5 @@
 //! Whose the ledger is. Who owns its schema or tables decides what loads read from it, journal statements among that, and may have code
-//! of triggers run by whoever writes there.
+//! of triggers run by whoever writes there. Who may write its tables decides the same, but for the triggers.
 
 use super::Ledger;
 use super::schema::LEDGER_TABLES;
@@ -8,26 +8,69 @@ use crate::sql::quote_ident;
 use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
 
-/// The owners of schema `$1` and of its tables `$2`, but for superusers, those of the database, those that could act as this role, those
-/// that could have changed each of the tables `$3` (whose triggers and defaults a load runs anyway), and roles that this one is a member
-/// of: a superuser is that of none. Before PostgreSQL 16 a role that logs in can make any other a member of itself, which then says
-/// nothing.
-const STRANGERS_SQL: &str = "\
-    SELECT DISTINCT owner.rolname::pg_catalog.text \
-    FROM pg_catalog.pg_namespace n \
+/// By whom roles are looked at.
+pub(super) const SEEN_BY_SQL: &str = "\
+    JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER \
+    JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()";
+
+/// Whether the role of this OID, 0 being PUBLIC, is none of these: a superuser, one of the owner of the database, one that could act as
+/// this role, or one that this role is a member of: a superuser is that of none. Before PostgreSQL 16 a role that logs in can make any
+/// other a member of itself, which then says nothing.
+pub(super) fn is_stranger_sql(role_oid: &str) -> String {
+    format!(
+        "NOT EXISTS (SELECT FROM pg_catalog.pg_roles near WHERE near.oid = {role_oid} \
+            AND (near.rolsuper OR near.rolname = 'pg_database_owner' OR pg_catalog.pg_has_role(near.oid, d.datdba, 'MEMBER') \
+                 OR pg_catalog.pg_has_role(near.oid, me.oid, 'MEMBER') \
+                 OR NOT me.rolsuper AND pg_catalog.pg_has_role(me.oid, near.oid, 'MEMBER') \
+                    AND (NOT near.rolcanlogin \
+                         OR pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 160000)))"
+    )
+}
+
+/// The strangers that own schema `$1` or its tables `$2`, but for those that could have changed each of the tables `$3` (whose triggers
+/// and defaults a load runs anyway).
+const OWNERS_SQL: &str = "\
+    SELECT DISTINCT pg_catalog.pg_get_userbyid(o.oid)::pg_catalog.text \
+    FROM pg_catalog.pg_namespace n @seen_by@ \
     CROSS JOIN LATERAL (SELECT n.nspowner \
         UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid AND c.relname = ANY ($2)) AS o (oid) \
-    JOIN pg_catalog.pg_roles owner ON owner.oid = o.oid \
-    JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER \
-    JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database() \
-    WHERE n.nspname = $1 AND NOT owner.rolsuper AND owner.rolname <> 'pg_database_owner' \
-      AND NOT pg_catalog.pg_has_role(owner.oid, d.datdba, 'MEMBER') \
-      AND NOT pg_catalog.pg_has_role(owner.oid, me.oid, 'MEMBER') \
-      AND NOT (NOT me.rolsuper AND pg_catalog.pg_has_role(me.oid, owner.oid, 'MEMBER') \
-               AND (NOT owner.rolcanlogin OR pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 160000)) \
-      AND NOT coalesce((SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(owner.oid, t.relowner, 'MEMBER')) \
+    WHERE n.nspname = $1 AND @is_stranger@ \
+      AND NOT coalesce((SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(o.oid, t.relowner, 'MEMBER')) \
                         FROM pg_catalog.pg_class t WHERE t.oid = ANY ($3)), false) \
     ORDER BY 1";
+
+/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its tables that are among `$3`;
+/// NULL is PUBLIC.
+const WRITERS_SQL: &str = "\
+    SELECT DISTINCT (SELECT r.rolname::pg_catalog.text FROM pg_catalog.pg_roles r WHERE r.oid = o.oid) \
+    FROM pg_catalog.pg_namespace n @seen_by@ \
+    CROSS JOIN LATERAL (SELECT n.nspowner \
+        UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid AND c.relname = ANY ($2) \
+        UNION ALL SELECT acl.grantee FROM pg_catalog.pg_class c \
+                  CROSS JOIN LATERAL (SELECT c.relacl UNION ALL SELECT a.attacl FROM pg_catalog.pg_attribute a \
+                                      WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) AS given (acl) \
+                  CROSS JOIN LATERAL pg_catalog.aclexplode(given.acl) AS acl \
+                  WHERE c.relnamespace = n.oid AND c.relname = ANY ($3) \
+                    AND acl.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRIGGER')) AS o (oid) \
+    WHERE n.nspname = $1 AND @is_stranger@ ORDER BY 1";
+
+/// What of a ledger is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Believed {
+    /// What loads have changed, and how it is put back.
+    Journal,
+    /// That, and what jobs were told to do.
+    Jobs,
+}
+
+impl Believed {
+    fn tables(self) -> &'static [&'static str] {
+        match self {
+            Believed::Journal => &["undo", "tuned"],
+            Believed::Jobs => &["job", "undo", "tuned"],
+        }
+    }
+}
 
 impl Ledger {
     /// The roles, quoted, that the ledger belongs to, if it is there, and that have no say over this role, the database or all of these
@@ -41,8 +84,29 @@ impl Ledger {
             (&&LEDGER_TABLES[..], Type::TEXT_ARRAY),
             (&table_oids, Type::OID_ARRAY),
         ];
-        let rows = session.client().query_typed(STRANGERS_SQL, &asked).await;
-        let rows = rows.map_err(|error| self.error(&error, "looking whose the ledger is"))?;
+        let sql =
+            OWNERS_SQL.replace("@seen_by@", SEEN_BY_SQL).replace("@is_stranger@", &is_stranger_sql("o.oid"));
+        let rows = self.ask(session, &sql, &asked, "looking whose the ledger is").await?;
         Ok(rows.iter().map(|row| quote_ident(row.get(0))).collect())
+    }
+
+    /// The roles, quoted, that could have written this into the ledger, if it is there, and that have no say over this role or the
+    /// database.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn writers(&self, session: &Session, believed: Believed) -> Result<Vec<String>> {
+        let asked: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&self.schema, Type::TEXT),
+            (&&LEDGER_TABLES[..], Type::TEXT_ARRAY),
+            (&believed.tables(), Type::TEXT_ARRAY),
+        ];
+        let sql =
+            WRITERS_SQL.replace("@seen_by@", SEEN_BY_SQL).replace("@is_stranger@", &is_stranger_sql("o.oid"));
+        let rows = self.ask(session, &sql, &asked, "looking who may write the ledger").await?;
+        let name = |row: &tokio_postgres::Row| {
+            row.get::<_, Option<String>>(0).map_or_else(|| "PUBLIC".to_owned(), |name| quote_ident(&name))
+        };
+        Ok(rows.iter().map(name).collect())
     }
 }

@@ -1,0 +1,208 @@
+//! What other roles have written into a ledger, or passed off as one, is not run with the rights of whoever runs a load.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
+use std::path::PathBuf;
+
+/// A database with the tables `t` and `other_t` of a superuser, and a role that may make schemas.
+struct Stage {
+    database: Database,
+    stranger: String,
+    files: Files,
+}
+
+impl Stage {
+    fn new(major: u32) -> Stage {
+        let database = Server::shared(major).database();
+        let stranger = format!("stranger_{}", database.name());
+        database.sql(&format!(
+            "CREATE ROLE {stranger} LOGIN; GRANT CREATE ON DATABASE {} TO {stranger}; \
+             CREATE SCHEMA of_stranger AUTHORIZATION {stranger}; \
+             CREATE TABLE t (a integer, b text); CREATE TABLE other_t (a integer PRIMARY KEY, b text); \
+             GRANT INSERT ON t TO {stranger}",
+            database.name()
+        ));
+        Stage { database, stranger, files: Files::new() }
+    }
+
+    fn as_stranger(&self, sql: &str) {
+        self.database.sql(&format!("SET ROLE {}; {sql}; RESET ROLE", self.stranger));
+    }
+
+    fn verb(&self, verb: &str, user: &str) -> HowdahCommand {
+        let to = self.database.conninfo().replace("user=postgres", &format!("user={user}"));
+        howdah(verb).args(["--to", &to])
+    }
+
+    fn file(&self, number: u32) -> PathBuf {
+        self.files.put(&format!("{number}.csv"), format!("a,b\n{number},x\n").as_bytes())
+    }
+
+    fn load_as(&self, user: &str, number: u32, options: &[&str]) -> Finished {
+        let load = self.verb("load", user).args(["--format", "csv", "--header", "--table", "t"]);
+        load.args(options).arg(self.file(number)).run(PATIENCE)
+    }
+
+    fn load(&self, number: u32, options: &[&str]) -> Finished {
+        self.load_as("postgres", number, options)
+    }
+
+    /// A role that loads by the grants of a superuser, with more rights than it needs.
+    fn share_ledger(&self) {
+        self.load(1, &[]).expect_code(0);
+        self.database.sql(&format!(
+            "GRANT USAGE ON SCHEMA howdah TO {0}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO {0}",
+            self.stranger
+        ));
+    }
+
+    #[track_caller]
+    fn expect_nothing_called(&self, what: &str) {
+        let called = self.database.value("SELECT count(*) FROM public.called");
+        assert_eq!(called, "0", "{what}");
+        let is_superuser =
+            format!("SELECT rolsuper OR rolcreatedb FROM pg_roles WHERE rolname = '{}'", self.stranger);
+        assert_eq!(self.database.value(&is_superuser), "f", "{what}");
+    }
+
+    /// Functions that note who has called them, if it is anybody else.
+    fn make_functions(&self) {
+        self.database.sql("CREATE TABLE public.called (by text); GRANT INSERT ON public.called TO PUBLIC");
+        let note = format!(
+            "IF current_user <> '{}' THEN INSERT INTO public.called VALUES (current_user); END IF;",
+            self.stranger
+        );
+        for (name, arguments, result, kind, end) in [
+            ("fired", "", "trigger", "VOLATILE", "RETURN NEW"),
+            ("number", "", "integer", "VOLATILE", "RETURN 1"),
+            ("seen", "", "boolean", "VOLATILE", "RETURN true"),
+            ("folded", "integer", "boolean", "IMMUTABLE", "RETURN true"),
+        ] {
+            // What is called while a statement is planned may be read-only.
+            self.as_stranger(&format!(
+                "CREATE FUNCTION of_stranger.{name}({arguments}) RETURNS {result} LANGUAGE plpgsql {kind} AS \
+                 $f$ BEGIN {note} {end}; END $f$"
+            ));
+        }
+        self.as_stranger("GRANT USAGE ON SCHEMA of_stranger TO PUBLIC");
+    }
+}
+
+/// Before a row of it is read, by whichever verb.
+#[test]
+fn a_view_that_looks_like_a_ledger_is_not_read() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        stage.make_functions();
+        stage.as_stranger(
+            "CREATE SCHEMA howdah; CREATE VIEW howdah.migration AS SELECT of_stranger.number() + 14 AS version; \
+             GRANT USAGE ON SCHEMA howdah TO PUBLIC; GRANT SELECT ON ALL TABLES IN SCHEMA howdah TO PUBLIC",
+        );
+        for verb in ["status", "resume", "restore", "plan", "check", "load"] {
+            let command = stage.verb(verb, "postgres");
+            let command = match verb {
+                "status" => command,
+                "resume" => command.args(["job", "--ledger", "howdah"]),
+                "restore" => command.args(["--ledger", "howdah"]),
+                _ => command.args(["--table", "t"]).arg(stage.file(1)),
+            };
+            let told = command.run(PATIENCE).expect_code(1).stderr;
+            let what = format!("they are: \"migration\", of \"{}\", is no table", stage.stranger);
+            assert!(told.contains(&what), "PostgreSQL {major}, {verb}: {told}");
+            stage.expect_nothing_called(&format!("PostgreSQL {major}, {verb}"));
+        }
+    }
+}
+
+/// Tables of another role are read and written where they are what howdah makes, and not where more comes with them.
+#[test]
+fn code_that_comes_with_the_tables_of_another_role_is_not_called() {
+    for major in [13, 15, 18] {
+        let stage = Stage::new(major);
+        stage.make_functions();
+        stage.load_as(&stage.stranger, 1, &[]).expect_code(0);
+        stage.as_stranger(
+            "GRANT USAGE ON SCHEMA howdah TO PUBLIC; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO PUBLIC",
+        );
+        let plain = stage.load(2, &[]).expect_code(0).stderr;
+        assert!(plain.contains("the ledger in schema \"howdah\" belongs to"), "PostgreSQL {major}: {plain}");
+        for (number, (make, unmake, what)) in (3..).zip([
+            (
+                "CREATE TRIGGER fire BEFORE INSERT ON howdah.job FOR EACH ROW EXECUTE FUNCTION of_stranger.fired()",
+                "DROP TRIGGER fire ON howdah.job",
+                "has a trigger",
+            ),
+            (
+                "CREATE RULE tell AS ON INSERT TO howdah.chunk DO ALSO SELECT of_stranger.number()",
+                "DROP RULE tell ON howdah.chunk",
+                "has a rule",
+            ),
+            (
+                "CREATE POLICY see ON howdah.job USING (of_stranger.seen()); ALTER TABLE howdah.job ENABLE ROW LEVEL SECURITY",
+                "DROP POLICY see ON howdah.job; ALTER TABLE howdah.job DISABLE ROW LEVEL SECURITY",
+                "has row-level security",
+            ),
+            (
+                "ALTER TABLE howdah.job ALTER COLUMN runs SET DEFAULT of_stranger.number()",
+                "ALTER TABLE howdah.job ALTER COLUMN runs SET DEFAULT 1",
+                "has a default of its own",
+            ),
+            (
+                // A function of the server that runs whatever it is given.
+                "ALTER TABLE howdah.job ALTER COLUMN verified \
+                 SET DEFAULT left(query_to_xml('SELECT of_stranger.number()', false, false, '')::text, 0)",
+                "ALTER TABLE howdah.job ALTER COLUMN verified DROP DEFAULT",
+                "has a default of its own",
+            ),
+            (
+                "ALTER TABLE howdah.file ADD CONSTRAINT own CHECK (of_stranger.folded(file_no))",
+                "ALTER TABLE howdah.file DROP CONSTRAINT own",
+                "has a check of its own",
+            ),
+            (
+                "CREATE INDEX own ON howdah.job (job_id) WHERE of_stranger.folded(1)",
+                "DROP INDEX howdah.own",
+                "has an index of its own",
+            ),
+            (
+                "ALTER TABLE howdah.tuned ALTER COLUMN name TYPE varchar",
+                "ALTER TABLE howdah.tuned ALTER COLUMN name TYPE text",
+                "has a column of another type",
+            ),
+            (
+                "CREATE TABLE howdah.child () INHERITS (howdah.undo)",
+                "DROP TABLE howdah.child",
+                "inherits",
+            ),
+        ]) {
+            stage.as_stranger(make);
+            stage.database.sql("TRUNCATE public.called");
+            for told in [
+                stage.verb("status", "postgres").run(PATIENCE).expect_code(1).stderr,
+                stage.load(number, &[]).expect_code(1).stderr,
+            ] {
+                assert!(told.contains(what), "PostgreSQL {major}, {make}: {told}");
+            }
+            stage.expect_nothing_called(make);
+            stage.as_stranger(unmake);
+        }
+        stage.load(100, &[]).expect_code(0);
+    }
+}
+
+/// Others may put triggers on the tables of a superuser, where that was granted.
+#[test]
+fn triggers_of_others_on_the_tables_of_a_ledger_do_not_fire() {
+    let stage = Stage::new(15);
+    stage.make_functions();
+    stage.share_ledger();
+    stage.database.sql(&format!("GRANT TRIGGER ON ALL TABLES IN SCHEMA howdah TO {}", stage.stranger));
+    stage.load(2, &[]).expect_code(0);
+    stage.as_stranger(
+        "CREATE TRIGGER fire BEFORE INSERT ON howdah.job FOR EACH ROW EXECUTE FUNCTION of_stranger.fired()",
+    );
+    let told = stage.load(3, &[]).expect_code(1).stderr;
+    assert!(told.contains("\"job\", of \"postgres\", has a trigger"), "{told}");
+    stage.expect_nothing_called("the trigger of another role");
+}
