@@ -14,7 +14,7 @@ use crate::beforehand::{warn_of_computed, warn_of_other_tables, warn_of_record_l
 use crate::ending::ended_by;
 use crate::feed::Opened;
 use crate::guards;
-use crate::indexes::restore_command;
+use crate::indexes::{restore_command, restore_named};
 use crate::load::{FAILED_WITHIN, STOPPED_WITHIN, being_restored, guarded};
 use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
@@ -25,7 +25,7 @@ use crate::{Context, arrival, finish, history, rejected, rejects, retry};
 use findings::Findings;
 use howdah_model::summary::Status;
 use howdah_model::{CheckReport, Error, ErrorKind, Event, Plan, Relation, Result};
-use howdah_target::ledger::Ledger;
+use howdah_target::ledger::{Believed, Ledger};
 use howdah_target::session::Session;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -122,7 +122,7 @@ async fn begin(
         arrival::make_staging(&session, ledger, plan, true).await
     };
     context.connection.attend(&session, opening).await?;
-    if let Err(error) = forget_left(context, ledger.schema(), Some(&plan.job_id)).await {
+    if let Err(error) = forget_left(context, ledger.schema(), false, Some(&plan.job_id)).await {
         context.tell(format!("what other checks have left behind is not dropped: {error}"));
     }
     Ok(session)
@@ -238,16 +238,35 @@ fn warn_of_others(context: &Context, job_id: &str, tables: Vec<Relation>) {
     }
 }
 
-/// Takes away what checks have left whose process is gone; returns how many there were.
+/// Takes away what checks have left whose process is gone; returns how many there were. Where strangers may have written that these are
+/// checks, and the ledger is not `trusted`, it stays.
 ///
 /// # Errors
 /// Those of the connection and the ledger.
-pub(crate) async fn forget_left(context: &Context, schema: &str, but: Option<&str>) -> Result<usize> {
+pub(crate) async fn forget_left(
+    context: &Context,
+    schema: &str,
+    trusted: bool,
+    but: Option<&str>,
+) -> Result<usize> {
     let (ledger, connection) = (Ledger::new(schema), &context.connection);
     let session = connection.open().await?;
     let working = async {
         let mut forgotten = 0;
-        for job_id in ledger.checks(&session).await? {
+        let (checks, strangers) =
+            tokio::try_join!(ledger.checks(&session), ledger.writers(&session, Believed::Jobs))?;
+        let is_other = |job_id: &&String| but != Some(job_id.as_str());
+        if let Some(job_id) = checks.iter().find(is_other).filter(|_| !trusted && !strangers.is_empty()) {
+            if !ledger.is_job_held(&session, job_id).await? {
+                context.tell(format!(
+                    "what {job_id} has left stays, as {} may have written that it is a check; {} drops it",
+                    strangers.join(", "),
+                    restore_named(context, &ledger, job_id)
+                ));
+            }
+            return Ok(0);
+        }
+        for job_id in checks {
             // Held by a session that is gone with its process.
             if but == Some(&job_id) || !ledger.take_job(&session, &job_id).await? {
                 continue;

@@ -17,6 +17,7 @@ use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
 use crate::{Context, Stop, again};
 use futures_util::{StreamExt, stream};
+use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::{Error, ErrorKind, IndexesChoice, IndexesPlan, Result, Stage, Tune};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, Loading, Undo, UndoKind};
@@ -248,7 +249,7 @@ async fn open_undos(
 ) -> Result<Vec<Undo>> {
     let read = || async {
         let session = context.connection.open().await?;
-        context.connection.attend(&session, ledger.open_undos(&session, Some(job_id))).await
+        context.connection.attend(&session, ledger.own_undos(&session, job_id)).await
     };
     let mut open = patiently(context, retry_for, read).await?;
     // Rows wait there for the next run.
@@ -263,7 +264,7 @@ async fn open_undos(
 pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
     let connection = &run.context.connection;
     let session = connection.open().await?;
-    let open = connection.attend(&session, ledger.open_undos(&session, Some(&run.plan.job_id))).await?;
+    let open = connection.attend(&session, ledger.own_undos(&session, &run.plan.job_id)).await?;
     for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
         let how = How { workers_max: None, durable: true, lock_within_ms: put_back_within_ms(&run.plan) };
         connection.attend(&session, put_back(&session, ledger, entry, how)).await?;
@@ -569,6 +570,13 @@ pub(crate) fn with_hint(error: Error, context: &Context, ledger: &Ledger, job_id
 /// What puts back all that the job has changed, for the middle of a sentence.
 pub(crate) fn restore_command(context: &Context, ledger: &Ledger, job_id: &str) -> String {
     format!("`{}`", again::command(&context.connection, "restore", job_id, ledger.schema()))
+}
+
+/// The same where it has to be told that the ledger is trusted.
+pub(crate) fn restore_named(context: &Context, ledger: &Ledger, job_id: &str) -> String {
+    let schema = ledger.schema();
+    let named = if schema == LEDGER_DEFAULT { format!(" --ledger {schema}") } else { String::new() };
+    format!("`{}`", again::command_with(&context.connection, "restore", job_id, schema, &named))
 }
 
 /// An error that is not the one which ends the command, and what to do about it.

@@ -8,7 +8,7 @@ use crate::load::being_restored;
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, Context, history, predecessor};
 use howdah_model::{Error, ErrorKind, Result};
-use howdah_target::ledger::{JobStatus, Ledger};
+use howdah_target::ledger::{Believed, JobStatus, Ledger};
 use howdah_target::session::Session;
 use howdah_target::sql::quote_ident;
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
@@ -53,7 +53,7 @@ async fn restore_all(context: &Context, schema: &str, trusted: bool, job: Option
     connection.keep(connection.open_to_write().await?);
     // Before a row of it is read: what looks like its tables may be views.
     if !trusted {
-        expect_own(connection, &ledger).await?;
+        expect_own(connection, &ledger, Believed::Journal).await??;
     }
     expect_ledger(connection, schema).await?;
     // What cannot be read must not be taken for nothing.
@@ -63,7 +63,7 @@ async fn restore_all(context: &Context, schema: &str, trusted: bool, job: Option
         None => None,
     };
     let checks = match &job_id {
-        None => forget_left(context, schema, None).await?,
+        None => forget_left(context, schema, trusted, None).await?,
         Some(_) => 0,
     };
     let session = connection.open().await?;
@@ -91,25 +91,37 @@ async fn expect_ledger(connection: &Connection, schema: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Ledger, message).with_hint("give --to and --ledger as for the load"))
 }
 
-/// The journal's statements run with all rights of whoever restores. The owner of a table is not trusted here: no trigger of it would run
-/// anyway, as in a load.
-async fn expect_own(connection: &Connection, ledger: &Ledger) -> Result<()> {
+/// What a ledger says, the journal's statements or what a job was told to do, is done with all rights of whoever believes it. The owner of
+/// a table is not trusted here: no trigger of it would run anyway, as in a load.
+///
+/// The inner error: strangers own it or may write it.
+///
+/// # Errors
+/// Those of connection and session.
+pub(crate) async fn expect_own(
+    connection: &Connection,
+    ledger: &Ledger,
+    believed: Believed,
+) -> Result<Result<()>> {
     let session = connection.open().await?;
-    let owners = connection.attend(&session, ledger.strangers(&session, &[])).await?;
+    let asking =
+        async { tokio::try_join!(ledger.strangers(&session, &[]), ledger.writers(&session, believed)) };
+    let (owners, writers) = connection.attend(&session, asking).await?;
     connection.keep(session);
-    if owners.is_empty() {
-        return Ok(());
-    }
+    let (what, whom) = match (&owners[..], &writers[..]) {
+        ([], []) => return Ok(Ok(())),
+        ([], writers) => (format!("may be written by {}", writers.join(", ")), "them"),
+        (owners, _) => (format!("belongs to {}", owners.join(", ")), "its owner"),
+    };
     let schema = quote_ident(ledger.schema());
     let message = format!(
-        "the ledger in schema {schema} belongs to {}, and what it says would run with this role's rights: it has to be named",
-        owners.join(", ")
+        "the ledger in schema {schema} {what}, and what it says would run with this role's rights: it has to be named"
     );
     let hint = format!(
-        "give the --ledger of the load; if that was this one and you trust its owner, add {}",
+        "give the --ledger of the load; if that was this one and you trust {whom}, add {}",
         option("--ledger", ledger.schema())
     );
-    Err(Error::new(ErrorKind::Ledger, message).with_hint(hint))
+    Ok(Err(Error::new(ErrorKind::Ledger, message).with_hint(hint)))
 }
 
 /// A job that is not in the ledger any more may still have something to put back.

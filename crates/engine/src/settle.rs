@@ -2,12 +2,13 @@
 //!
 //! A job that is at work holds an advisory lock; whoever gets that lock for himself knows that nobody is at work on it. What
 //! is quickly done (settings, triggers) is done before this load begins; indexes and constraints, which may take as long as
-//! the load, behind its last row. What cannot be done is told, and is no failure of this load. Only a load that goes by what a table
+//! the load, behind its last row. What cannot be done is told, and is no failure of this load. Statements of a journal that strangers
+//! may write are not run: they would have all rights of whoever loads. Only a load that goes by what a table
 //! refuses, or makes one like it, needs the table whole before: it is made so, or the load is refused.
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::restore_command;
+use crate::indexes::{restore_command, restore_named};
 use crate::left_behind::Left;
 use crate::load::being_restored;
 use crate::pipeline::Run;
@@ -19,8 +20,9 @@ use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
     sqlstate,
 };
-use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Believed, Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
+use howdah_target::sql::quote_ident;
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use howdah_target::{staging, undo};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,12 +59,24 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
         let checks =
             async { if when == When::AtStart { ledger.checks(&session).await } else { Ok(Vec::new()) } };
         // Sent together: one round trip.
-        tokio::try_join!(checks, Left::read(ledger, &session, None))
+        tokio::try_join!(
+            checks,
+            Left::read(ledger, &session, None),
+            ledger.writers(&session, Believed::Journal)
+        )
     };
-    let (checks, Left { dropped, tuned }) = connection.attend(&session, reading).await?;
+    let (checks, left, strangers) = connection.attend(&session, reading).await?;
     if !checks.is_empty() {
-        forget_left(&run.context, ledger.schema(), None).await?;
+        forget_left(&run.context, ledger.schema(), false, None).await?;
     }
+    if !strangers.is_empty() {
+        if when == When::AtStart {
+            tell_not_believed(run, ledger, &session, left, &strangers).await?;
+        }
+        connection.keep(session);
+        return Ok(());
+    }
+    let Left { dropped, tuned } = left;
     let (waiting, dropped): (Vec<Undo>, Vec<Undo>) =
         dropped.into_iter().partition(|undo| undo.change.kind == UndoKind::Staging);
     let mut due: Vec<Undo> = dropped.into_iter().filter(|undo| is_due(undo.change.kind, when)).collect();
@@ -77,6 +91,41 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     }
     connection.keep(session);
     Ok(())
+}
+
+/// Warns of what jobs have left at which nobody is at work, and of what an earlier run of this one has: it is not put back.
+async fn tell_not_believed(
+    run: &Run,
+    ledger: &Ledger,
+    session: &Session,
+    mut left: Left,
+    strangers: &[String],
+) -> Result<()> {
+    // Rows wait there.
+    left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging);
+    let mut jobs = Vec::new();
+    for job_id in left.by_job().into_keys() {
+        let is_held = async { Ok(job_id != run.plan.job_id && ledger.is_job_held(session, &job_id).await?) };
+        if !run.context.connection.attend(session, is_held).await? {
+            jobs.push(job_id);
+        }
+    }
+    let Some(job_id) = jobs.first() else { return Ok(()) };
+    let others = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
+    run.warn(format!(
+        "what job {job_id}{others} has changed and not put back stays as it is: {}; where you trust them, {} puts it back",
+        not_believed(ledger, strangers),
+        restore_named(&run.context, ledger, job_id)
+    ));
+    Ok(())
+}
+
+fn not_believed(ledger: &Ledger, strangers: &[String]) -> String {
+    format!(
+        "{} may write the journal of the ledger in schema {}, and what it says would run with this role's rights",
+        strangers.join(", "),
+        quote_ident(ledger.schema())
+    )
 }
 
 /// Of these staging tables, those whose rows are waited for no more: `--force` has begun the same work anew.
@@ -161,8 +210,20 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
 async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<()> {
     let (connection, job_id) = (&context.connection, plan.job_id.as_str());
     let session = connection.open().await?;
-    let left = connection.attend(&session, Left::read(ledger, &session, Some(job_id))).await?;
-    if !left.is_empty() {
+    let reading = async {
+        tokio::try_join!(
+            Left::read(ledger, &session, Some(job_id)),
+            ledger.writers(&session, Believed::Journal)
+        )
+    };
+    let (left, strangers) = connection.attend(&session, reading).await?;
+    if !left.is_empty() && !strangers.is_empty() {
+        let restore = restore_named(context, ledger, job_id);
+        let why = not_believed(ledger, &strangers);
+        context.warn(format!(
+            "what this job has left behind stays: {why}; where you trust them, {restore} puts it back"
+        ));
+    } else if !left.is_empty() {
         let how = (plan, ENDS_WITHIN);
         settle_one(context, ledger, &session, (job_id, left), how, |told| context.tell(told)).await?;
     }
@@ -278,6 +339,8 @@ struct Lacking {
     /// Rows must not come without it.
     is_needed: bool,
     left: Left,
+    /// Who may write the journal, and is not to be believed.
+    strangers: Vec<String>,
 }
 
 /// The tables of a plan are made whole.
@@ -298,7 +361,10 @@ impl Repair<'_> {
     /// By the job that has left it: by all of them, or this one.
     async fn lacking(&self, job: Option<&str>) -> Result<BTreeMap<String, Lacking>> {
         let Repair { context: Context { connection, .. }, session, ledger, plan, .. } = self;
-        let mut left = connection.attend(session, Left::read(ledger, session, job)).await?;
+        let reading = async {
+            tokio::try_join!(Left::read(ledger, session, job), ledger.writers(session, Believed::Journal))
+        };
+        let (mut left, strangers) = connection.attend(session, reading).await?;
         let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
         left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
         left.tuned.retain(|held| self.is_made_like() && held.job_id != plan.job_id);
@@ -316,13 +382,14 @@ impl Repair<'_> {
         let goes_by = judges(&plan.job);
         let is_needed =
             |undo: &&Undo| is_of_table(undo) && (self.is_made_like() || (goes_by && tells_bad_rows(undo)));
-        let is_wanted = |undo: &&Undo| self.may && keeps(&plan.job) && is_of_table(undo);
+        let may = self.may && strangers.is_empty();
+        let is_wanted = |undo: &&Undo| may && keeps(&plan.job) && is_of_table(undo);
         let lacking = left.by_job().into_iter().filter_map(|(job_id, left)| {
             let needed = left.dropped.iter().find(is_needed).map(ToString::to_string);
             let needed = needed.or_else(|| left.tuned.first().map(|held| held.thing.to_string()));
             let is_needed = needed.is_some();
             let what = needed.or_else(|| left.dropped.iter().find(is_wanted).map(ToString::to_string))?;
-            Some((job_id, Lacking { what, is_needed, left }))
+            Some((job_id, Lacking { what, is_needed, left, strangers: strangers.clone() }))
         });
         Ok(lacking.collect())
     }
@@ -331,6 +398,12 @@ impl Repair<'_> {
         let Some(waited) = self.take(job_id).await? else { return Err(lacks(&lacking.what, job_id, None)) };
         let lacking = if waited { self.lacking(Some(job_id)).await?.remove(job_id) } else { Some(lacking) };
         let done = match lacking {
+            Some(Lacking { what, strangers, .. }) if !strangers.is_empty() => {
+                let restore = restore_named(self.context, self.ledger, job_id);
+                let why = not_believed(self.ledger, &strangers);
+                Err(lacks(&what, job_id, Some(&restore))
+                    .with_hint(format!("{why}; where you trust them, {restore} puts it back")))
+            }
             Some(Lacking { what, left, .. }) if self.may => {
                 self.context.tell(format!("job {job_id} was killed: {what} is put back before rows come"));
                 let failed = put_back_left(self.context, self.ledger, left, self.plan).await.next();

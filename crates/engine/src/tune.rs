@@ -165,7 +165,7 @@ pub(crate) async fn put_back(run: &Run, session: &Session, failed: bool) {
     let retry_for = if failed { AFTER_STOP.min(retry_for) } else { retry_for };
     let job_id = &run.plan.job_id;
     let work = async {
-        let held = context.connection.attend(session, ledger.held(session, Some(job_id))).await?;
+        let held = context.connection.attend(session, ledger.own_held(session, job_id)).await?;
         give_up_all(&context, ledger, held, retry_for).await.map(drop)
     };
     if let Err(error) = in_time(failed, work).await {

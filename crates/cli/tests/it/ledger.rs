@@ -142,7 +142,8 @@ fn a_role_that_may_not_read_the_ledger_is_told_so_when_it_restores() {
         for grant in [
             "USAGE ON SCHEMA \"howdah\"",
             "SELECT, INSERT, UPDATE, DELETE ON \"howdah\".migration, \"howdah\".job, \"howdah\".file, \"howdah\".chunk, \
-             \"howdah\".undo, \"howdah\".step, \"howdah\".tuned, \"howdah\".chunk_part",
+             \"howdah\".step, \"howdah\".chunk_part",
+            "SELECT ON \"howdah\".job, \"howdah\".undo, \"howdah\".tuned",
         ] {
             let refused = restore().expect_code(1).stderr;
             assert!(refused.contains("42501"), "{refused}");

@@ -206,3 +206,111 @@ fn triggers_of_others_on_the_tables_of_a_ledger_do_not_fire() {
     assert!(told.contains("\"job\", of \"postgres\", has a trigger"), "{told}");
     stage.expect_nothing_called("the trigger of another role");
 }
+
+/// What would make the stranger a superuser, if a superuser ran it.
+fn grab(stage: &Stage) -> String {
+    format!("ARRAY['ALTER ROLE {} SUPERUSER']", stage.stranger)
+}
+
+impl Stage {
+    /// An entry of this job that puts back a trigger of a table of the stranger.
+    fn forge_trigger(&self, job_id: &str) {
+        self.forge(job_id, "trigger", "of_stranger", "own", "CREATE TRIGGER");
+    }
+
+    fn forge(&self, job_id: &str, kind: &str, schema: &str, table: &str, definition: &str) {
+        self.as_stranger(&format!(
+            "INSERT INTO howdah.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements, ledger_oid) \
+             SELECT '{job_id}', '{kind}', '{schema}', '{table}', '{schema}.{table}'::regclass, 'fire', '{definition}', {}, \
+                    'howdah.undo'::regclass",
+            grab(self)
+        ));
+    }
+
+    fn make_disabled_trigger(&self) {
+        self.as_stranger(
+            "CREATE TABLE of_stranger.own (a integer); \
+             CREATE TRIGGER fire BEFORE INSERT ON of_stranger.own FOR EACH ROW EXECUTE FUNCTION of_stranger.fired(); \
+             ALTER TABLE of_stranger.own DISABLE TRIGGER fire",
+        );
+    }
+}
+
+/// Whoever may write the journal, by being granted that or as the owner of the ledger.
+#[test]
+fn a_load_does_not_run_what_others_may_have_written_into_the_journal() {
+    for major in [13, 15, 18] {
+        for owns in [false, true] {
+            let stage = Stage::new(major);
+            stage.make_functions();
+            stage.make_disabled_trigger();
+            match owns {
+                true => {
+                    stage.load_as(&stage.stranger, 1, &[]).expect_code(0);
+                }
+                false => stage.share_ledger(),
+            }
+            let whose = format!("PostgreSQL {major}, owned: {owns}");
+            stage.database.sql("CREATE INDEX t_a ON t (a)");
+            stage.forge_trigger("forged");
+            stage.forge_trigger("nightly");
+            let told = stage.load(2, &[]).expect_code(0).stderr;
+            let what =
+                format!("\"{}\" may write the journal of the ledger in schema \"howdah\"", stage.stranger);
+            assert_eq!(told.matches(&what).count(), 1, "{whose}: {told}");
+            assert!(told.contains("`howdah restore forged --to "), "{whose}: {told}");
+            assert!(told.contains(" --ledger howdah` puts it back"), "{whose}: {told}");
+            stage.expect_nothing_called(&whose);
+            // Nor of the load's own job, whose indexes it has dropped itself and builds again.
+            let own = stage.load(3, &["--job-id", "nightly", "--indexes", "rebuild"]).expect_code(0).stderr;
+            assert!(own.contains("dropped from public.t"), "{whose}: {own}");
+            assert_eq!(stage.database.value("SELECT to_regclass('t_a') IS NOT NULL"), "t", "{whose}: {own}");
+            stage.expect_nothing_called(&whose);
+            // A job that is done.
+            stage.load(3, &["--job-id", "nightly", "--indexes", "rebuild"]).expect_code(1);
+            stage.expect_nothing_called(&whose);
+            // What a load needs to tell bad rows is missed, and not made up for.
+            stage.forge("needed", "constraint", "public", "other_t", "PRIMARY KEY (a)");
+            let skip = stage.verb("load", "postgres").args(["--table", "other_t", "--on-error", "skip"]);
+            let refused = skip.arg(stage.file(4)).run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains(&what) && refused.contains("by job needed"), "{whose}: {refused}");
+            stage.expect_nothing_called(&whose);
+            let refused = stage.verb("restore", "postgres").run(PATIENCE).expect_code(1).stderr;
+            let by = if owns { "belongs to" } else { "may be written by" };
+            assert!(refused.contains(&format!("{by} \"{}\"", stage.stranger)), "{whose}: {refused}");
+            assert!(refused.contains("add --ledger howdah"), "{whose}: {refused}");
+            stage.expect_nothing_called(&whose);
+        }
+    }
+}
+
+/// Members of one group, and the owner of the database, put back what each other has left.
+#[test]
+fn those_who_are_no_strangers_are_put_back_for() {
+    for major in [13, 18] {
+        let stage = Stage::new(major);
+        let (one, group) =
+            (format!("one_{}", stage.database.name()), format!("group_{}", stage.database.name()));
+        stage.database.sql(&format!(
+            "CREATE ROLE {group} NOLOGIN; CREATE ROLE {one} LOGIN; GRANT {group} TO {one}, {}; ALTER TABLE t OWNER TO {group}; \
+             CREATE SCHEMA howdah AUTHORIZATION {group}; GRANT ALL ON SCHEMA howdah, public TO {group}; \
+             CREATE FUNCTION public.fired() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER fire BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.fired()",
+            stage.stranger
+        ));
+        let as_group = |user: &str, number: u32| {
+            stage.load_as(&format!("{user} options='-c role={group}'"), number, &[])
+        };
+        as_group(&stage.stranger, 1).expect_code(0);
+        stage.database.sql(&format!(
+            "SET ROLE {group}; ALTER TABLE t DISABLE TRIGGER fire; \
+             INSERT INTO howdah.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements, ledger_oid) \
+             SELECT 'killed', 'trigger', 'public', 't', 't'::regclass, 'fire', 'O', \
+                    ARRAY['ALTER TABLE public.t ENABLE TRIGGER fire'], 'howdah.undo'::regclass; RESET ROLE"
+        ));
+        let told = as_group(&one, 2).expect_code(0).stderr;
+        assert!(!told.contains("may write the journal"), "PostgreSQL {major}: {told}");
+        let enabled = "SELECT tgenabled FROM pg_trigger WHERE tgname = 'fire' AND tgrelid = 't'::regclass";
+        assert_eq!(stage.database.value(enabled), "O", "PostgreSQL {major}: {told}");
+    }
+}

@@ -162,7 +162,7 @@ async fn open_indexes(run: &Run, session: &mut Option<Session>) -> Result<Vec<(R
         _ => connection.open().await?,
     };
     let reading = async {
-        let entries = ledger.open_undos(&asked, Some(&run.plan.job_id));
+        let entries = ledger.own_undos(&asked, &run.plan.job_id);
         tokio::try_join!(entries, ledger.roots_of_undos(&asked, &run.plan.job_id))
     };
     let (entries, roots) = connection.attend(&asked, reading).await?;

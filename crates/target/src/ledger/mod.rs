@@ -15,6 +15,7 @@ mod job_row;
 pub(crate) mod kept_plan;
 mod lacking;
 mod maker;
+mod noted;
 mod origin;
 mod others;
 mod plain;
@@ -52,6 +53,7 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_ident;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
+use noted::Noted;
 use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
@@ -60,8 +62,8 @@ use tokio_postgres::types::{ToSql, Type};
 /// The version written beside jobs and migrations.
 const HOWDAH_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Where the ledger is. Cheap and immutable; every call names the session to use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the ledger is. Cheap to copy; every call names the session to use.
+#[derive(Debug, Clone)]
 pub struct Ledger {
     /// The schema's name, unquoted.
     schema: String,
@@ -69,12 +71,19 @@ pub struct Ledger {
     quoted: String,
     /// What a crash of the server takes from the tables of the job, while the ledger goes on.
     volatile: Option<Arc<Volatile>>,
+    /// What it was told to note of changes, for as long as the process lasts.
+    noted: Noted,
 }
 
 impl Ledger {
     /// The ledger in this schema (unquoted name). Nothing is created or read.
     pub fn new(schema: &str) -> Ledger {
-        Ledger { schema: schema.to_owned(), quoted: quote_ident(schema), volatile: None }
+        Ledger {
+            schema: schema.to_owned(),
+            quoted: quote_ident(schema),
+            volatile: None,
+            noted: Noted::default(),
+        }
     }
 
     /// The schema's name, unquoted.
@@ -103,8 +112,9 @@ impl Ledger {
                 Error::new(ErrorKind::Ledger, message)
                     .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
                     .with_hint(format!(
-                        "its owner can grant this role USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables (of \
-                         {schema}.reject, the column bytes holds records); or name another with --ledger"
+                        "name a ledger of this role's own with --ledger; or, where all who share this one trust each other, its owner can \
+                         grant it USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables (of {schema}.reject, the \
+                         column bytes holds records)"
                     ))
             }
             // Tables or columns that should be there are not: somebody changed the schema.

@@ -38,13 +38,17 @@ pub(super) enum Grants {
     CreateTables,
     /// To use what another role has made.
     Use,
+    /// To read what loads have changed.
+    ReadJournal,
     /// None that could be granted.
     None,
 }
 
-/// The tables that a role which shares the ledger needs, but for `reject`. Others in the schema hold rows that wait.
-const SHARED_TABLES: [&str; 9] =
-    ["migration", "job", "file", "chunk", "chunk_part", "step", "undo", "tuned", "unlogged_mark"];
+/// The tables that a role which shares the ledger needs, but for `reject` and the journal. Others in the schema hold rows that wait.
+const SHARED_TABLES: [&str; 7] = ["migration", "job", "file", "chunk", "chunk_part", "step", "unlogged_mark"];
+
+/// The journal. What stands there is run by whoever puts back, and whoever else may write it keeps loads from doing so.
+const JOURNAL_TABLES: [&str; 2] = ["undo", "tuned"];
 
 /// All of them.
 pub(super) const LEDGER_TABLES: [&str; 10] =
@@ -241,21 +245,30 @@ impl Ledger {
         }
         let (schema, role) = (&self.quoted, quote_ident(row.get(1)));
         let what = format!("role {role} may not use the ledger in schema {schema} as this needs");
-        let grants = self.grants(session, &role, on_schema, &on_tables[1..]).await;
-        let hint = format!("its owner can run {grants}; or name another with --ledger");
+        let of_journal = JOURNAL_TABLES.iter().any(|table| tables.contains(table));
+        let grants = self.grants(session, &role, on_schema, &on_tables[1..], of_journal).await;
         Err(Error::new(ErrorKind::Ledger, what)
             .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
-            .with_hint(hint))
+            .with_hint(share_hint(&role, &grants)))
     }
 
     /// The statements that let a role (quoted) use the schema in these ways, and read and use those of its tables in these that loads
-    /// need; records that were rejected it does not read.
-    async fn grants(&self, session: &Session, role: &str, on_schema: &str, ways: &[&str]) -> String {
+    /// need, those of the journal where it is to write that; records that were rejected it does not read.
+    async fn grants(
+        &self,
+        session: &Session,
+        role: &str,
+        on_schema: &str,
+        ways: &[&str],
+        of_journal: bool,
+    ) -> String {
         let sql = "SELECT pg_catalog.array_agg(c.relname::pg_catalog.text ORDER BY c.oid) FROM pg_catalog.pg_class c \
             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
             WHERE n.nspname = $1 AND c.relkind = 'r' AND (c.relname = ANY ($2) OR c.relname = 'reject')";
+        let shared =
+            if of_journal { [&SHARED_TABLES[..], &JOURNAL_TABLES].concat() } else { SHARED_TABLES.to_vec() };
         let asked: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&self.schema, Type::TEXT), (&&SHARED_TABLES[..], Type::TEXT_ARRAY)];
+            [(&self.schema, Type::TEXT), (&shared, Type::TEXT_ARRAY)];
         let rows = session.client().query_typed(sql, &asked).await;
         // Only a hint depends on this.
         let found =
@@ -314,10 +327,13 @@ impl Ledger {
             Grants::CreateTables => format!(
                 "its owner can run GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}; or name another with --ledger"
             ),
+            Grants::ReadJournal => format!(
+                "its owner can run GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {} TO {role}",
+                ["job", "undo", "tuned"].map(|table| format!("{schema}.{table}")).join(", ")
+            ),
             Grants::Use => {
                 let ways = ["INSERT", "UPDATE", "DELETE"];
-                let grants = self.grants(session, &role, "USAGE", &ways).await;
-                format!("its owner can run {grants}; or name another with --ledger")
+                share_hint(&role, &self.grants(session, &role, "USAGE", &ways, false).await)
             }
         };
         error.with_hint(hint)
@@ -355,7 +371,7 @@ impl Ledger {
             Err(error) if is_not_there(&error) => Ok(()),
             Err(error) => {
                 let error = self.error(&error, "reading the ledger's journal");
-                Err(self.with_grants(session, error, Grants::Use).await)
+                Err(self.with_grants(session, error, Grants::ReadJournal).await)
             }
         }
     }
@@ -530,6 +546,14 @@ impl Ledger {
         let message = format!("{what} {schema} cannot be created: {}", cause.message());
         Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
     }
+}
+
+/// What a role (quoted) can do that may not use a ledger.
+fn share_hint(role: &str, grants: &str) -> String {
+    format!(
+        "name a ledger of its own with --ledger NAME, for which a superuser can run CREATE SCHEMA NAME AUTHORIZATION {role}; or, where all \
+         who share this one trust each other, its owner can run {grants}"
+    )
 }
 
 /// The statements that lead from version `index` to the next, and note it.

@@ -18,7 +18,7 @@ use tokio_postgres::types::{ToSql, Type};
 const SEED: i64 = 0x74_756e_6564;
 
 /// What can be changed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thing {
     /// The table and its OID; `None` is the server.
     pub table: Option<(u32, Relation)>,
@@ -189,7 +189,9 @@ impl Ledger {
             (&ledger_table, Type::TEXT),
         ];
         let rows = self.ask(session, &sql, &parameters, "noting what is tuned").await?;
-        Ok(rows.first().map_or_else(|| during.to_owned(), |row| row.get(0)))
+        let during = rows.first().map_or_else(|| during.to_owned(), |row| row.get(0));
+        self.noted.held(job_id, thing, &during);
+        Ok(during)
     }
 
     /// Those of these entries that are still open, which nobody has given up meanwhile, and whether another job holds the same.

@@ -78,7 +78,7 @@ impl UndoKind {
 }
 
 /// A change that is about to be made, and how it is undone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NewUndo {
     /// What is put back.
     pub kind: UndoKind,
@@ -224,7 +224,8 @@ impl Ledger {
             (&journal, Type::TEXT),
         ];
         let done = session.client().query_typed(&sql, &parameters).await;
-        done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's journal"))
+        done.map(|_| self.noted.change(job_id, change))
+            .map_err(|error| self.error(&error, "writing the ledger's journal"))
     }
 
     /// Takes an entry for the open transaction; false if it is undone already. Waits for whoever has taken it, or one of those that
