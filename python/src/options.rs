@@ -93,6 +93,7 @@ pub(crate) fn rerun(py: Python<'_>, keywords: Option<&Bound<'_, PyDict>>) -> PyR
         triggers: keywords.take::<Word<TriggersName>>("triggers")?.map(|word| word.0),
         tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
         max_errors,
+        reject_file: keywords.take("reject_file")?,
         retry_for,
         pause_for,
         max_decompressed,

@@ -6,21 +6,22 @@ use crate::options::rerun;
 use crate::{connection, run};
 use howdah_cli::rejected::Rejected;
 use howdah_cli::rerun::{adds_rows, followable};
+use howdah_engine::model::job::LEDGER_DEFAULT;
 use howdah_engine::{Absent, history};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// Go on with a job where it stopped.
 #[pyfunction]
-#[pyo3(signature = (job, *, to=None, password_command=None, ledger="howdah".to_owned(), on_event=None, **options),
-       text_signature = "(job, *, to=None, password_command=None, ledger='howdah', jobs=None, memory=None, indexes=None, triggers=None, tune=None, \
-           max_errors=None, retry_for=None, pause_for=None, max_decompressed=None, force=False, on_event=None)")]
+#[pyo3(signature = (job, *, to=None, password_command=None, ledger=None, on_event=None, **options),
+       text_signature = "(job, *, to=None, password_command=None, ledger=None, jobs=None, memory=None, indexes=None, triggers=None, tune=None, \
+           max_errors=None, reject_file=None, retry_for=None, pause_for=None, max_decompressed=None, force=False, on_event=None)")]
 pub(crate) fn resume<'py>(
     py: Python<'py>,
     job: String,
     to: Option<String>,
     password_command: Option<String>,
-    ledger: String,
+    ledger: Option<String>,
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -30,10 +31,12 @@ pub(crate) fn resume<'py>(
         py,
         on_event,
         move |listener, stop| async move {
-            let row = stop.guard(history::job(&connection, &ledger, &job)).await?;
-            let mut job = history::to_resume(&row, &ledger)?;
+            let schema = ledger.as_deref().unwrap_or(LEDGER_DEFAULT);
+            let is_own = stop.guard(history::expect_own(&connection, schema, ledger.is_some())).await?;
+            let row = stop.guard(history::job(&connection, schema, &job)).await?;
+            let mut job = history::to_resume(&row, schema)?;
             rerun.apply(&mut job)?;
-            let rejected = Rejected::of_begun(&job, &connection);
+            let rejected = Rejected::of_begun(&job, &connection, is_own, rerun.reject_file.as_deref())?;
             let adds_rows = adds_rows(&job);
             let advise = |error| followable(error, adds_rows);
             load_job(job, connection, &rejected, (listener, stop), advise).await

@@ -45,20 +45,37 @@ impl Rejected {
         Ok((job, Rejected { schema, file, ..Rejected::default() }))
     }
 
-    /// For a job of the ledger that is gone on with: they go where they were to go when it was begun.
-    pub fn of_begun(job: &Job, connection: &Connection) -> Rejected {
-        let (LedgerChoice::Schema(schema), Some(file)) = (&job.ledger, &job.reject_file) else {
-            return Rejected::default();
+    /// For a job of the ledger that is gone on with: they go where the user has `named`, or where they were to go when it was begun, if
+    /// the ledger `is_own`: nobody else has written there where that is.
+    ///
+    /// # Errors
+    /// `Usage` for a file that is a source; `Local` for one that cannot be written.
+    pub fn of_begun(
+        job: &Job,
+        connection: &Connection,
+        is_own: bool,
+        named: Option<&Path>,
+    ) -> Result<Rejected> {
+        let LedgerChoice::Schema(schema) = job.ledger.clone() else { return Ok(Rejected::default()) };
+        if let Some(path) = named {
+            check_place(path, &job.sources)?;
+            return Ok(Rejected { schema, file: Some(path.to_owned()), ..Rejected::default() });
+        }
+        let Some(path) = job.reject_file.as_deref().map(PathBuf::from) else {
+            return Ok(Rejected::default());
         };
-        let (schema, path) = (schema.clone(), PathBuf::from(file));
-        match check_place(&path, &job.sources) {
+        let noted = match is_own {
+            true => check_place(&path, &job.sources).map_err(|error| error.with_hint(WRITTEN_LATER)),
+            false => Err(not_own(&path)),
+        };
+        Ok(match noted {
             Ok(()) => Rejected { schema, file: Some(path), is_noted: true, ..Rejected::default() },
             Err(error) => {
                 let id = job.resumes.as_deref().unwrap_or_default();
-                let error = again::in_full(error.with_hint(WRITTEN_LATER), connection, id, &schema);
+                let error = again::in_full(error, connection, id, &schema);
                 Rejected { schema, unwritable: Some(as_warning(&error)), ..Rejected::default() }
             }
-        }
+        })
     }
 
     /// The plan of a load with this, which a failed load may have to write at once.
@@ -134,6 +151,16 @@ impl Rejected {
             );
         again::in_full(error, connection, job_id, &self.schema)
     }
+}
+
+/// Whoever writes the ledger would choose what is written where, with the rights of whoever goes on with the job.
+fn not_own(path: &Path) -> Error {
+    let message = format!(
+        "rejected records are not written to {}: only the ledger says that they go there, and others may have written that",
+        path.display()
+    );
+    let hint = format!("--reject-file names the file to write; or {WRITTEN_LATER}");
+    Error::new(ErrorKind::Local, message).with_hint(hint)
 }
 
 /// The path by which a later run finds the file; `None` for what is there for this process alone, or has no name that the ledger can

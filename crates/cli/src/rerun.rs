@@ -3,10 +3,12 @@
 use crate::arrival::{for_appended, only_appended};
 use crate::bad_records::max_errors;
 use crate::options::{IndexesName, Options, TriggersName, TuneName};
+use crate::rejected::kept_path;
 use crate::{settings, units};
 use clap::{Args, CommandFactory};
 use howdah_engine::model::{Error, ErrorKind, Job, Mode, OnError, Result};
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// What is not said is as the job was begun.
 #[derive(Debug, Clone, Default, Args)]
@@ -30,6 +32,9 @@ pub struct RerunOptions {
     /// Of a job with --on-error skip: stop when more records than this are refused, or a larger share of those read
     #[arg(long, value_name = "N|P%")]
     pub max_errors: Option<String>,
+    /// Of a job with --on-error skip: where rejected records are written when the load ends
+    #[arg(long, value_name = "FILE")]
+    pub reject_file: Option<PathBuf>,
     /// How long failures that may pass are tried again
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,
@@ -70,12 +75,17 @@ impl RerunOptions {
         if let Some(tune) = self.tune {
             job.tune = Some(tune.into());
         }
+        let of_skipped = self.max_errors.as_ref().map(|_| "--max-errors");
+        let of_skipped = of_skipped.or(self.reject_file.as_ref().map(|_| "--reject-file"));
+        if let Some(option) = of_skipped.filter(|_| job.bad_records.on_error == OnError::Stop) {
+            let message = format!("{option} is for a job that was begun with --on-error skip");
+            return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out"));
+        }
         if let Some(max) = &self.max_errors {
-            if job.bad_records.on_error == OnError::Stop {
-                let message = "--max-errors is for a job that was begun with --on-error skip";
-                return Err(Error::new(ErrorKind::Usage, message).with_hint("leave it out"));
-            }
             job.bad_records.max = Some(max_errors(max)?);
+        }
+        if let Some(path) = &self.reject_file {
+            job.reject_file = kept_path(path);
         }
         if let Some(time) = &self.retry_for {
             job.retry_for_ms = units::milliseconds("--retry-for", time)?;

@@ -1,10 +1,10 @@
 //! What the ledger remembers: the jobs of a database, for `status` and `resume`.
 
-use crate::Connection;
 use crate::again::Way;
 use crate::plan::already_done;
+use crate::{Connection, restore};
 use howdah_model::{Error, ErrorKind, Job, KnownFiles, LedgerChoice, Plan, Result};
-use howdah_target::ledger::Ledger;
+use howdah_target::ledger::{Believed, Ledger};
 use howdah_target::session::Session;
 
 pub use howdah_target::ledger::{FileRow, JobRow, JobStatus};
@@ -75,6 +75,20 @@ async fn note_waiting<P>(session: &Session, ledger: &Ledger, jobs: &mut [JobRow<
 pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
     let session = connection.open().await?;
     connection.attend(&session, Ledger::new(schema).exists(&session)).await
+}
+
+/// Whether what the ledger says of its jobs was written by nobody who is a stranger to this role: who is neither a superuser nor owns the
+/// database, nor is one of both roles a member of the other. Elsewhere the ledger has to be `trusted`, since somebody has named it: its
+/// sources are read, and its rows come, with all rights of whoever goes on with a job.
+///
+/// # Errors
+/// Ledger, where it is not; those of the connection.
+pub async fn expect_own(connection: &Connection, schema: &str, trusted: bool) -> Result<bool> {
+    match restore::expect_own(connection, &Ledger::new(schema), Believed::Jobs).await? {
+        Ok(()) => Ok(true),
+        Err(_) if trusted => Ok(false),
+        Err(refused) => Err(refused),
+    }
 }
 
 /// The role may read what loads have changed and not put back; one that may not finds nothing of it in [`job`] and [`jobs`].

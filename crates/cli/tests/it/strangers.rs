@@ -314,3 +314,42 @@ fn those_who_are_no_strangers_are_put_back_for() {
         assert_eq!(stage.database.value(enabled), "O", "PostgreSQL {major}: {told}");
     }
 }
+
+/// Whoever may write the jobs of a ledger would choose where bad records are written, with the rights of whoever goes on with a job.
+#[test]
+fn what_others_may_have_told_a_job_is_not_done_by_who_goes_on_with_it() {
+    let stage = Stage::new(15);
+    let bad = stage.files.put("bad.csv", b"a,b\n1,x\nevil,y\n");
+    let begin =
+        stage.verb("load", "postgres").args(["--table", "t", "--on-error", "skip", "--job-id", "job"]);
+    let named = stage.files.path().join("named.csv");
+    let named = named.to_str().unwrap();
+    begin.args(["--max-errors", "1", "--reject-file", named]).arg(&bad).run(PATIENCE).expect_code(3);
+    std::fs::remove_file(named).unwrap();
+    // As if it had been killed at its end.
+    let open = "DELETE FROM howdah.chunk; DELETE FROM howdah.reject; TRUNCATE t; UPDATE howdah.job SET status = 'failed'";
+    stage.database.sql(open);
+    let resume = |options: &[&str]| stage.verb("resume", "postgres").arg("job").args(options).run(PATIENCE);
+    resume(&[]).expect_code(3);
+    assert!(std::fs::exists(named).unwrap(), "its own ledger says so");
+    stage.database.sql(open);
+    stage.database.sql(&format!(
+        "GRANT USAGE ON SCHEMA howdah TO {0}; GRANT SELECT, UPDATE (plan) ON howdah.job TO {0}",
+        stage.stranger
+    ));
+    let place = stage.files.path().join("profile");
+    stage.as_stranger(&format!(
+        "UPDATE howdah.job SET plan = jsonb_set(plan, '{{job,reject_file}}', to_jsonb('{}'::text))",
+        place.display()
+    ));
+    let refused = resume(&[]).expect_code(1).stderr;
+    let what = format!("may be written by \"{}\"", stage.stranger);
+    assert!(refused.contains(&what) && refused.contains("add --ledger howdah"), "{refused}");
+    let told = resume(&["--ledger", "howdah"]).expect_code(3).stderr;
+    assert!(told.contains("only the ledger says that they go there"), "{told}");
+    assert!(!std::fs::exists(&place).unwrap(), "{told}");
+    stage.database.sql(open);
+    let other = stage.files.path().join("other.csv");
+    resume(&["--ledger", "howdah", "--reject-file", other.to_str().unwrap()]).expect_code(3);
+    assert!(std::fs::exists(&other).unwrap() && !std::fs::exists(&place).unwrap());
+}
