@@ -8,7 +8,7 @@
 
 use super::{History, earlier, ledger_of};
 use crate::{Connection, in_part};
-use futures_util::future::{join, try_join};
+use futures_util::future::try_join;
 use howdah_model::{
     Error, ErrorKind, FilePlan, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping,
     SourceSpec, Table, Taper, ValueSettings, counted, plural,
@@ -218,7 +218,10 @@ impl Identity {
         let ledger = ledger_of(job).filter(|_| !job.arrival.check)?;
         let (identity, name) = (self.identity.clone(), self.name());
         let known = try_join(ledger.of_work(session, &self.work_key, &identity), ledger.find(session, &name));
-        let (exists, known) = join(ledger.exists(session), known).await;
+        let (exists, known) = match ledger.exists_and(session, known).await {
+            Ok(told) => told,
+            Err(error) => (Err(error.clone()), Err(error)),
+        };
         Some(Told { identity, name, exists, known })
     }
 

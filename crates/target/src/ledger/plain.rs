@@ -148,8 +148,8 @@ impl Ledger {
         )
     }
 
-    /// What comes of `reading`, which sends one statement that reads tables of the ledger, no transaction being open: it is not run
-    /// where they are not what a ledger has. One round trip.
+    /// What comes of `reading`, which sends statements that read tables of the ledger as soon as it is polled, no transaction being
+    /// open: they are not run where they are not what a ledger has. One round trip.
     ///
     /// # Errors
     /// Ledger, where they are not; those of the session.

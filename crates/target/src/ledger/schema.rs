@@ -347,6 +347,20 @@ impl Ledger {
         Ok(self.version(session).await? > 0)
     }
 
+    /// The same, and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
+    /// its tables are not what a ledger has, they fail. One flight.
+    ///
+    /// # Errors
+    /// Ledger, where the tables are not what a ledger has; those of the session.
+    pub async fn exists_and<T>(
+        &self,
+        session: &Session,
+        reading: impl Future<Output = T>,
+    ) -> Result<(Result<bool>, T)> {
+        let exists = async { self.version_within(session).await.map(|version| version > 0) };
+        self.if_plain(session, join(exists, reading)).await
+    }
+
     /// What a load would have to do before it may use the ledger.
     ///
     /// # Errors
