@@ -177,7 +177,6 @@ fn code_that_comes_with_the_tables_of_another_role_is_not_called() {
             ),
         ]) {
             stage.as_stranger(make);
-            stage.database.sql("TRUNCATE public.called");
             for told in [
                 stage.verb("status", "postgres").run(PATIENCE).expect_code(1).stderr,
                 stage.load(number, &[]).expect_code(1).stderr,
