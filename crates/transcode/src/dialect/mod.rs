@@ -338,12 +338,11 @@ impl Finding {
         if let Some(best) = ranked.first() {
             self.dialect = best.dialect.clone();
             self.evidence.push(describe::records(&best.score));
-            let head = &windows.head;
             // The records of the other windows do not tell what the first one, perhaps a header, is.
-            let ends_nowhere = memchr::memchr2(b'\n', b'\r', &head.text).is_none();
-            if !head.at_end && (best.score.records == 0 || ends_nowhere) {
+            let ends_nowhere = memchr::memchr2(b'\n', b'\r', &windows.head.text).is_none();
+            if !windows.head.at_end && (best.score.records == 0 || ends_nowhere) {
                 self.has_open_field = true;
-                self.unsure.push(describe::no_record(head.text.len(), given.delimiter.is_some()));
+                self.unsure.push(describe::no_record(windows.head.text.len(), given.delimiter.is_some()));
             }
         }
         let settled = settle::settle(&mut self.dialect, windows, &given);
