@@ -6,7 +6,7 @@ pub(crate) struct Cargo {
     /// In the form in which each can be stored by itself.
     pub(crate) chunks: Vec<CopyChunk>,
     /// The rows of all of them as one COPY takes them, where they are several.
-    pub(crate) rows: Option<CopyChunk>,
+    pub(crate) rows: Option<Box<CopyChunk>>,
 }
 
 impl Cargo {

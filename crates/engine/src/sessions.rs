@@ -174,16 +174,16 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
                 () = run.halt.until_failed() => {}
             }
             if let Some(chunk) = worker.left.pop_front() {
-                return Ok(Next::Cargo(Box::new(Cargo::one(chunk))));
+                return Ok(Next::Cargo(Cargo::one(chunk)));
             }
             tokio::select! {
                 biased;
                 () = shared.handed.until_wanted(), if worker.session.is_some() => Ok(Next::Give),
-                cargo = async { shared.queue.lock().await.recv().await } => Ok(cargo.map_or(Next::End, |cargo| Next::Cargo(Box::new(cargo)))),
+                cargo = async { shared.queue.lock().await.recv().await } => Ok(cargo.map_or(Next::End, Next::Cargo)),
             }
         };
         let cargo = match run.context.stop.guard(next).await {
-            Ok(Next::Cargo(cargo)) => *cargo,
+            Ok(Next::Cargo(cargo)) => cargo,
             Ok(Next::Give) => {
                 worker.give_session();
                 continue;
@@ -217,7 +217,7 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
 
 /// What a worker does next.
 enum Next {
-    Cargo(Box<Cargo>),
+    Cargo(Cargo),
     /// Another one has a chunk and no session.
     Give,
     End,

@@ -111,7 +111,7 @@ impl Together {
                     refused: None,
                     aside: Vec::new(),
                 };
-                Cargo { chunks, rows: Some(rows) }
+                Cargo { chunks, rows: Some(Box::new(rows)) }
             }
         }
     }

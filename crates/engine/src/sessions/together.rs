@@ -5,8 +5,10 @@ use super::{Worker, target, until_given_up};
 use crate::attend::Asking;
 use crate::cargo::Cargo;
 use crate::feed::unless;
+use crate::retry::{Directive, directive};
 use howdah_model::{CopyChunk, Origin, Result};
 use howdah_target::commit::{Outcome, commit_together};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 impl Worker<'_> {
@@ -23,16 +25,22 @@ impl Worker<'_> {
             self.slot.end();
             // Given up, it has left no session.
             self.count_session();
-            if let Ok(Outcome::Stored { receipt, copy_time, commit_time }) = stored {
-                self.patience.reset();
-                let mut outcome = Outcome::Stored { receipt, copy_time, commit_time };
-                for chunk in &chunks {
-                    self.record(chunk, &outcome, &[]);
-                    // What all have taken counts once.
-                    let none = Duration::ZERO;
-                    outcome = Outcome::Stored { receipt, copy_time: none, commit_time: none };
+            match stored {
+                Ok(Outcome::Stored { receipt, copy_time, commit_time }) => {
+                    self.patience.reset();
+                    let mut outcome = Outcome::Stored { receipt, copy_time, commit_time };
+                    for chunk in &chunks {
+                        self.record(chunk, &outcome, &[]);
+                        // What all have taken counts once.
+                        let none = Duration::ZERO;
+                        outcome = Outcome::Stored { receipt, copy_time: none, commit_time: none };
+                    }
+                    return None;
                 }
-                return None;
+                Err(error) if directive(&error) != Directive::GiveUp => {
+                    run.tally.retries.fetch_add(1, Relaxed);
+                }
+                Ok(Outcome::AlreadyStored) | Err(_) => {}
             }
         }
         self.left.extend(chunks);

@@ -4,8 +4,10 @@ use crate::plan::{chunk, plan, table};
 use crate::server::{self, Server, connect, count, observer, on_every_version};
 use crate::{proxy, server::shared};
 use howdah_model::plan::PoliciesPlan;
-use howdah_model::{CopyChunk, ErrorKind, Plan, TriggersWay};
-use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome, Phase, commit_chunk};
+use howdah_model::{CopyChunk, ErrorKind, Origin, Plan, TriggersWay};
+use howdah_target::commit::{
+    ChunkError, ChunkTarget, CopyProgress, Outcome, Phase, commit_chunk, commit_together,
+};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
@@ -58,6 +60,40 @@ impl Stage {
         commit_chunk(&mut self.session, &target, chunk, &CopyProgress::default()).await
     }
 }
+
+on_every_version!(chunks_that_come_together_are_stored_all_or_none, server => {
+    let mut stage = stage(server, TABLE).await;
+    let parts = [chunk(0, 1, "1,x\n"), chunk(1, 2, "2,y\n3,z\n"), chunk(2, 1, "4,u\n")];
+    let target = ChunkTarget {
+        ledger: Some(&stage.ledger),
+        job_id: "job",
+        table: &stage.plan.tables[0],
+        synchronous: false,
+        first_place: None,
+        triggers: TriggersWay::Keep,
+        held: false,
+    };
+    let progress = CopyProgress::default();
+    let rows = |parts: &[CopyChunk]| -> (CopyChunk, Vec<Origin>) {
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| part.bytes.to_vec()).collect();
+        let records = parts.iter().map(|part| part.origin.records).sum();
+        (chunk(0, records, bytes), parts.iter().map(|part| part.origin).collect())
+    };
+    let (bad, origins) = rows(&[chunk(0, 1, "1,x\n"), chunk(1, 1, "two,y\n")]);
+    let failed = commit_together(&mut stage.session, &target, &bad, &origins, &progress).await.unwrap_err();
+    assert_eq!(failed.error.sqlstate(), Some("22P02"));
+    let (first, origins) = rows(&parts[..2]);
+    assert!(stored(commit_together(&mut stage.session, &target, &first, &origins, &progress).await));
+    let (all, origins) = rows(&parts);
+    let outcome = commit_together(&mut stage.session, &target, &all, &origins, &progress).await;
+    assert_eq!(outcome.unwrap(), Outcome::AlreadyStored);
+    let in_it = stage.ledger.receipts(&stage.session, "job").await.unwrap();
+    let mut in_it: Vec<(u64, u64)> =
+        in_it.iter().map(|receipt| (receipt.chunk_no, receipt.rows)).collect();
+    in_it.sort_unstable();
+    assert_eq!(in_it, [(0, 1), (1, 2)]);
+    assert_eq!(count(&observer(&stage.to).await, "SELECT count(*) FROM t").await, 3);
+});
 
 fn stored(outcome: Result<Outcome, ChunkError>) -> bool {
     matches!(outcome, Ok(Outcome::Stored { .. }))
