@@ -96,7 +96,9 @@ pub async fn drop_chosen(
             let Some(locked) = capture(session, relation).await? else { return Ok(Dropped::default()) };
             captured = locked;
         }
-        keep_what_comes_back(session, ledger, job_id, &mut captured).await?;
+        if !choose(&captured, None).is_empty() {
+            keep_what_comes_back(session, ledger, job_id, &mut captured).await?;
+        }
         let mut chosen = choose(&captured, None);
         let mut kept_for = None;
         if let Some(other) = loading(session, ledger, job_id, &captured, &chosen).await? {
@@ -116,7 +118,6 @@ pub async fn drop_chosen(
             statements.push(set);
             changes.push(undo);
         }
-        ledger.expect_journal(session).await?;
         for change in &changes {
             ledger.note_change(session, job_id, change).await?;
         }
@@ -165,6 +166,7 @@ async fn keep_what_comes_back(
     job_id: &str,
     captured: &mut Captured,
 ) -> Result<()> {
+    ledger.expect_journal(session).await?;
     let coming = ledger.coming_back(session, job_id, &captured.oids).await?;
     let comes_back = |entries: &[NewUndo]| {
         let is_known = |entry: &NewUndo| coming.contains(&(entry.table_oid, entry.name.clone()));

@@ -174,7 +174,7 @@ fn what_another_member_of_the_owner_has_left_is_gone_on_with() {
             database.sql(&format!(
                 "CREATE ROLE {group}; CREATE ROLE {a} LOGIN IN ROLE {group}; CREATE ROLE {b} LOGIN IN ROLE {group}; \
                  ALTER TABLE t OWNER TO {group}; GRANT USAGE, CREATE ON SCHEMA howdah TO {group}; \
-                 GRANT ALL ON ALL TABLES IN SCHEMA howdah TO {group}; GRANT ALL ON ALL SEQUENCES IN SCHEMA howdah TO {group}"
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO {group}; GRANT ALL ON ALL SEQUENCES IN SCHEMA howdah TO {group}"
             ));
             let named = |user: &str| user.replace("{a}", &a).replace("{b}", &b).replace("{group}", &group);
             killed(&database, &named(first), &source);
