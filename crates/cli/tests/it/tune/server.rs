@@ -424,7 +424,7 @@ fn what_a_role_may_not_put_back_is_named_with_who_may() {
     // That one's own ledger it hardly is.
     assert!(by_another.contains(" --ledger howdah` has to run as"), "{told}");
     assert!(held(&database) > 3);
-    restore(&database).run(PATIENCE).expect_code(0);
+    restore(&database).args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0);
     assert_eq!(auto_conf(&server), before);
     database.sql("REVOKE CREATE ON SCHEMA s FROM owner");
     assert_eq!(crate::indexes::schema(&database), shape);
