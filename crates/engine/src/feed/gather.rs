@@ -53,8 +53,13 @@ struct Together {
 }
 
 impl Gathering {
-    /// Takes in the chunk; what has become enough for a transaction comes back.
+    /// Takes in the chunk; what has become enough for a transaction comes back, and what has to come before it: a session stores rows of a
+    /// table in the order of their files and records, so that none is in from behind a record that ends the load.
     fn add(&mut self, chunk: CopyChunk, joint: Joint) -> Vec<Cargo> {
+        let (table_no, kind) = (joint.kind.table_no, &joint.kind);
+        let comes_behind =
+            self.kinds.iter().any(|other| other.kind.table_no == table_no && other.kind != *kind);
+        let mut ready = if comes_behind { self.take() } else { Vec::new() };
         let no = match self.kinds.iter().position(|together| together.kind == joint.kind) {
             Some(no) => no,
             None => {
@@ -72,10 +77,10 @@ impl Gathering {
             ..chunk
         });
         self.since.get_or_insert_with(Instant::now);
-        if together.chunks.len() < CHUNKS_MAX && self.bytes < WAITING_BYTES_MAX {
-            return Vec::new();
+        if together.chunks.len() >= CHUNKS_MAX || self.bytes >= WAITING_BYTES_MAX {
+            ready.append(&mut self.take());
         }
-        self.take()
+        ready
     }
 
     /// All that waits.
@@ -216,7 +221,7 @@ impl Emitter {
 impl Feeder {
     /// Queues the chunk, at once or with others; false if nobody takes any more.
     pub(super) fn hand_over(&self, chunk: CopyChunk, joint: Option<Joint>) -> bool {
-        let Some(joint) = joint else { return self.send(vec![Cargo::one(chunk)]) };
+        let Some(joint) = joint else { return self.hand_over_all() && self.send(vec![Cargo::one(chunk)]) };
         let ready = self.gathering.lock().add(chunk, joint);
         self.send(ready)
     }
@@ -278,6 +283,19 @@ mod tests {
         // Alone it is sent in its own form.
         assert!(cargos[1].rows.is_none() && cargos[1].chunks[0].faster.is_some());
         assert!(gathering.take().is_empty());
+    }
+
+    #[test]
+    fn rows_of_a_table_keep_their_order() {
+        let mut gathering = Gathering::default();
+        let forms = [Form::Binary, Form::Binary, Form::AsIs, Form::Binary];
+        let mut cargos: Vec<Cargo> = (0..)
+            .zip(forms)
+            .flat_map(|(no, form)| gathering.add(chunk(no, b"1\n"), joint(0, form, b"1\n")))
+            .collect();
+        cargos.append(&mut gathering.take());
+        let of = |cargo: &Cargo| cargo.chunks.iter().map(|chunk| chunk.origin.file_no).collect::<Vec<_>>();
+        assert_eq!(cargos.iter().map(of).collect::<Vec<_>>(), [vec![0, 1], vec![2], vec![3]]);
     }
 
     #[test]
