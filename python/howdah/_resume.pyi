@@ -34,16 +34,16 @@ def resume(
         job: The job's name, or the beginning of it: `Summary.job`, or `job_id` of `howdah.status`.
         to: As for `howdah.load`.
         password_command: A command that prints the password.
-        ledger: The schema that keeps the ledger; None: `howdah`. It has to be named where a role may write it that is a stranger to
-            this one: what it says is done with this role's rights.
+        ledger: The schema that keeps the ledger; None: `howdah`. It has to be named where a role may write it that is a
+            stranger to this one: what it says is done with this role's rights.
         jobs: As for `howdah.load`, like all that follow; None: as the job was begun.
         memory: What the process may hold in memory.
         indexes: What becomes of indexes, keys and foreign keys.
         triggers: What becomes of triggers.
         tune: How far the load may go with settings.
         max_errors: Of a job with on_error="skip": more refused records stop the load.
-        reject_file: Of the same: where rejected records are written when the load ends. None: where the job was told to write them, if
-            nobody else can have written that into the ledger.
+        reject_file: Of the same: where rejected records are written when the load ends. None: where the job was told to
+            write them, if nobody else can have written that into the ledger.
         retry_for: How long failures that may pass are tried again.
         pause_for: How long the load pauses for a full disk or a replica before it gives up.
         max_decompressed: What a compressed file may come to.

@@ -3,12 +3,12 @@
 
 use super::{ledger_of, policies, triggers, tune};
 use crate::Context;
-use futures_util::try_join;
 use howdah_model::{Plan, Result};
 use howdah_target::ledger::{Age, Undo};
 use howdah_target::policies::Policies;
 use howdah_target::session::Session;
 use howdah_target::undo::triggers::Triggers;
+use tokio::try_join;
 
 /// The answers, by who asks.
 pub(super) struct Looks {

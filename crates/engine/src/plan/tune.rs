@@ -4,7 +4,6 @@
 use super::{ledger_of, plain_bytes, tune_server};
 use crate::Context;
 use crate::attend::each;
-use futures_util::try_join;
 use howdah_model::{
     After, FilePlan, Mode, Plan, Relation, RelationKind, Result, TablePlan, Tune, TuneScope, Tuned,
     TuningPlan, UnloggedTable,
@@ -15,6 +14,7 @@ use howdah_target::ledger::Held;
 use howdah_target::session::{Session, show};
 use howdah_target::tune::table::{self, Parameter, Storage};
 use std::collections::{BTreeMap, BTreeSet};
+use tokio::try_join;
 
 /// A table that gets less is left to autovacuum, unless tuning is asked for: the launcher comes by once a minute
 /// (`autovacuum_naptime`), and a load of so much is over in about half of that. What it costs to be met is in

@@ -12,7 +12,7 @@ use super::strangers::{SEEN_BY_SQL, is_stranger_sql};
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal};
-use futures_util::join;
+use futures_util::future::join3;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 
 /// The columns of each table with their types, as all versions have made them. Another type, even one of the server's own, could have
@@ -158,7 +158,7 @@ impl Ledger {
         let client = session.client();
         // In this order, whatever comes of the first: the others fail with it.
         let (looked, read, ended) =
-            join!(client.batch_execute(&look), reading, client.batch_execute("COMMIT"));
+            join3(client.batch_execute(&look), reading, client.batch_execute("COMMIT")).await;
         match looked {
             Ok(()) => ended.map(|()| read).map_err(|error| self.error(&error, "reading the ledger")),
             Err(error) => Err(self.not_plain(session, &error).await),
