@@ -6,7 +6,7 @@ use crate::attend::Asking;
 use crate::cargo::Cargo;
 use crate::feed::unless;
 use crate::retry::{Directive, directive};
-use howdah_model::{CopyChunk, Origin, Result};
+use howdah_model::{CopyChunk, Event, Origin, Result};
 use howdah_target::commit::{Outcome, commit_together};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -39,6 +39,8 @@ impl Worker<'_> {
                 }
                 Err(error) if directive(&error) != Directive::GiveUp => {
                     run.tally.retries.fetch_add(1, Relaxed);
+                    let retry = Event::Retry { reason: error.to_string(), delay: Duration::ZERO };
+                    run.context.listener.on_event(&retry);
                 }
                 Ok(Outcome::AlreadyStored) | Err(_) => {}
             }
