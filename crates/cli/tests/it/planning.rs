@@ -127,19 +127,19 @@ fn tables_are_planned_beside_one_that_is_busy() {
         files.put("a.csv", b"i\n1\n");
         files.put("b.csv", b"i\n1\n");
         let scene = Scene::new(Server::shared(major), &[]);
-        scene.database.sql("CREATE TABLE a (i integer PRIMARY KEY); CREATE TABLE b (i integer PRIMARY KEY); CREATE TABLE busy ()");
+        scene.database.sql("CREATE TABLE a (i integer PRIMARY KEY); CREATE TABLE b (i integer PRIMARY KEY); CREATE TABLE busy AS SELECT 1");
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 scene.database.sql(
                     "DO 'BEGIN LOCK TABLE b IN ACCESS EXCLUSIVE MODE; \
-                         FOR i IN 1..6000 LOOP EXIT WHEN to_regclass(''busy'') IS NULL; PERFORM pg_sleep(0.01); END LOOP; END'",
+                         FOR i IN 1..6000 LOOP EXIT WHEN NOT EXISTS (SELECT FROM busy); PERFORM pg_sleep(0.01); END LOOP; END'",
                 );
             });
             let held = "SELECT count(*) FROM pg_locks WHERE relation = 'b'::regclass AND mode = 'AccessExclusiveLock' AND granted";
             wait_for(&scene, held, None);
             let plan = scene.verb("plan").args(["--format", "csv", "--header", "--table", "{table}"]);
             let finished = plan.arg(files.path().join("{table}.csv")).run(PATIENCE);
-            scene.database.sql("DROP TABLE busy");
+            scene.database.sql("DELETE FROM busy");
             let told = finished.expect_code(0);
             let told = format!("{}{}", told.stdout, told.stderr);
             assert!(told.contains("indexes and foreign keys stay: somebody has the table"), "{told}");
