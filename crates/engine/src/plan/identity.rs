@@ -217,7 +217,9 @@ impl Identity {
     pub(super) async fn ask(&self, session: &Session, job: &Job) -> Option<Told> {
         let ledger = ledger_of(job).filter(|_| !job.arrival.check)?;
         let (identity, name) = (self.identity.clone(), self.name());
-        let known = try_join(ledger.of_work(session, &self.work_key, &identity), ledger.find(session, &name));
+        let known = async || {
+            try_join(ledger.of_work(session, &self.work_key, &identity), ledger.find(session, &name)).await
+        };
         let (exists, known) = match ledger.exists_and(session, known).await {
             Ok(told) => told,
             Err(error) => (Err(error.clone()), Err(error)),

@@ -285,7 +285,7 @@ impl Ledger {
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&numbers, Type::INT8_ARRAY), (&locations, Type::TEXT_ARRAY), (&versions, Type::TEXT_ARRAY)];
         let sql = self.over_files(LOADED_SQL);
-        match self.if_plain(session, session.client().query_typed(&sql, &parameters)).await? {
+        match self.if_plain(session, async || session.client().query_typed(&sql, &parameters).await).await? {
             Ok(rows) => Ok(rows.iter().map(loaded_file).collect()),
             Err(error) if is_lacking(&error) => Ok(Vec::new()),
             Err(error) => Err(self.error(&error, "reading the ledger's files")),

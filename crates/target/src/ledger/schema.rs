@@ -348,17 +348,17 @@ impl Ledger {
     }
 
     /// The same, and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
-    /// its tables are not what a ledger has, they fail. One flight.
+    /// its tables are not what a ledger has, they fail. One flight, as a rule.
     ///
     /// # Errors
     /// Ledger, where the tables are not what a ledger has; those of the session.
     pub async fn exists_and<T>(
         &self,
         session: &Session,
-        reading: impl Future<Output = T>,
+        reading: impl AsyncFn() -> T,
     ) -> Result<(Result<bool>, T)> {
-        let exists = async { self.version_within(session).await.map(|version| version > 0) };
-        self.if_plain(session, join(exists, reading)).await
+        let exists = async || self.version_within(session).await.map(|version| version > 0);
+        self.if_plain(session, async || join(exists(), reading()).await).await
     }
 
     /// What a load would have to do before it may use the ledger.
@@ -394,7 +394,8 @@ impl Ledger {
     /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
     pub(super) async fn version(&self, session: &Session) -> Result<i32> {
         let sql = self.version_sql();
-        self.version_of(session, self.if_plain(session, session.client().query_typed(&sql, &[])).await?).await
+        let reading = async || session.client().query_typed(&sql, &[]).await;
+        self.version_of(session, self.if_plain(session, reading).await?).await
     }
 
     /// The same in an open transaction, in which the tables were looked at.
