@@ -1,6 +1,8 @@
-//! The one thing that held a load back: a stage that took longer than all the copying, or what the sessions that copied were seen at.
+//! The one thing that held a load back: a stage that took longer than all the copying, be it before the first row or behind the last, or what
+//! the sessions that copied were seen at.
 //! Where the server waited for us, what our threads were at tells why.
 
+use howdah_model::units::show_count;
 use howdah_model::{Limit, LimitOf, Stage, Summary};
 use std::collections::BTreeMap;
 
@@ -16,11 +18,24 @@ pub(crate) fn of(summary: &Summary) -> Option<Limit> {
         let what = "pauses: a disk was full, or a replica or slot behind".to_owned();
         return Some(Limit { what, share: summary.paused_seconds / wall_seconds, of: LimitOf::Time });
     }
-    longest_stage(&summary.stages, wall_seconds).or_else(|| {
+    let before = planning(summary.planning_seconds, wall_seconds, summary.files.len());
+    before.or_else(|| longest_stage(&summary.stages, wall_seconds)).or_else(|| {
         let largest = summary.files.iter().max_by_key(|file| file.bytes_read);
         let location = largest.map_or("", |file| file.location.as_str());
         of_copying(&summary.waits, &summary.stages, wall_seconds, location)
     })
+}
+
+/// Planning, where it took longer than all the rest.
+fn planning(planning_seconds: f64, wall_seconds: f64, files: usize) -> Option<Limit> {
+    let of_what = match files {
+        0 | 1 => "the source and its table".to_owned(),
+        files => format!("{} sources and their tables", show_count(files as u64)),
+    };
+    let what = format!("planning, before the first row: looking at {of_what}");
+    let share = planning_seconds / (planning_seconds + wall_seconds);
+    let is_longest = planning_seconds >= wall_seconds.max(STAGE_SECONDS_MIN);
+    is_longest.then_some(Limit { what, share, of: LimitOf::Time })
 }
 
 const BESIDE_COPYING: [(Stage, &str); 4] = [
@@ -140,6 +155,18 @@ mod tests {
         assert!(limit(1.0, 12.0, 20.0).unwrap().what.starts_with("what comes behind the last row"));
         assert_eq!(limit(20.0, 5.0, 80.0), None);
         assert_eq!(limit(0.3, 0.1, 0.5), None, "too short to be worth a word");
+    }
+
+    #[test]
+    fn planning_that_took_longer_than_the_load_is_what_held_it_back() {
+        let what = |planning_seconds, wall_seconds, files| {
+            planning(planning_seconds, wall_seconds, files).map(|limit| (limit.what, limit.share))
+        };
+        let told = "planning, before the first row: looking at 20,000 sources and their tables";
+        assert_eq!(what(3.0, 1.0, 20_000), Some((told.to_owned(), 0.75)));
+        assert!(what(2.0, 1.0, 1).unwrap().0.ends_with("looking at the source and its table"));
+        assert_eq!(what(2.0, 3.0, 20_000), None);
+        assert_eq!(what(0.9, 0.1, 20_000), None, "too short to be worth a word");
     }
 
     #[test]

@@ -433,6 +433,10 @@ impl Plan {
             return borders;
         }
         let end_byte = file.stored_bytes.unwrap_or(0).min(file.data_end_byte.unwrap_or(u64::MAX));
+        if end_byte <= taper.least_bytes.min(self.chunk_bytes) {
+            // One chunk, whatever is behind it, and there may be many files as small.
+            return borders;
+        }
         // While sessions find work in the files behind, none waits for the last chunk of this one.
         let enough_bytes = self.chunk_bytes.saturating_mul(taper.share.into());
         let mut behind_bytes = 0_u64;
