@@ -66,7 +66,7 @@ fn expect_no_names(table: &Table, heads: &[Head]) -> Result<()> {
 fn has_other_header(doubtful: &Head, heads: &[Head]) -> bool {
     heads.iter().any(|head| {
         let is_sure = |found: &Found| found.finding.header_rows > 0 && !found.finding.is_header_doubtful();
-        !std::ptr::eq(head, doubtful) && head.found.as_ref().is_some_and(is_sure)
+        !std::ptr::eq(head, doubtful) && head.found.as_deref().is_some_and(is_sure)
     })
 }
 

@@ -226,7 +226,7 @@ impl Heads<'_> {
             data_end_byte: finding.plain.end_byte,
             names: (finding.header_rows > 0).then(|| finding.names.clone()),
             written,
-            found: Some(found),
+            found: Some(Box::new(found)),
             records: Vec::new(),
             keeps_sample: true,
         })

@@ -52,8 +52,8 @@ pub(super) struct Head {
     pub(super) data_end_byte: Option<u64>,
     pub(super) names: Option<Vec<String>>,
     pub(super) written: Written,
-    /// What was found beyond what options say; `None` when they say everything.
-    pub(super) found: Option<Found>,
+    /// What was found beyond what options say; `None` when they say everything. A kilobyte, and there may be tens of thousands of files.
+    pub(super) found: Option<Box<Found>>,
     /// The first records, where options say everything.
     pub(super) records: Vec<u8>,
     /// What is only there to be looked at is kept.

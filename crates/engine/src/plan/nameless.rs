@@ -22,7 +22,7 @@ pub(super) async fn prove_hollow(
         true => by_name && !empty_fields(found).is_empty(),
         false => columns < found.finding.width && is_empty(found, columns),
     };
-    let open = heads.iter_mut().filter(|head| head.found.as_ref().is_some_and(matters));
+    let open = heads.iter_mut().filter(|head| head.found.as_deref().is_some_and(matters));
     wholes.scan(open, Extent::All).await
 }
 
