@@ -56,7 +56,7 @@ pub(super) async fn connect_and_look(
         (connected, looking.take_output().unwrap_or_default())
     };
     for (source, looked) in sources.iter_mut().zip(looked) {
-        source.looked = looked;
+        source.looked = looked.map(Box::new);
     }
     Ok(connected)
 }

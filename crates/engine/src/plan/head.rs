@@ -152,7 +152,7 @@ impl Heads<'_> {
         let (mut looked_at, all) = (0, sources.len());
         let mut heads: Vec<Head> = stream::iter(sources.into_iter().enumerate())
             .map(|(no, mut source)| async move {
-                let mut looked = source.looked.take();
+                let mut looked = source.looked.take().map(|looked| *looked);
                 let location = source.object.location().to_owned();
                 // A pipe gives its bytes once: what broke there stays broken.
                 let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };

@@ -17,7 +17,7 @@ pub(super) struct Source {
     pub(super) object: Object,
     pub(super) table: String,
     /// What a look at it has told already.
-    pub(super) looked: Option<Looked>,
+    pub(super) looked: Option<Box<Looked>>,
 }
 
 /// Expands every location of the job, in the order in which they are written.
