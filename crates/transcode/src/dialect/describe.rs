@@ -78,7 +78,7 @@ pub(super) fn dialect(dialect: &Dialect, width: usize) -> String {
     let text = dialect.quote.is_none() && dialect.escape == Escape::Backslash;
     let mut parts = vec![if text { "text" } else { "csv" }.to_owned()];
     parts.push(match dialect.delimiter.as_str() {
-        _ if width == 1 => "one column".to_owned(),
+        delimiter if width == 1 || delimiter.is_empty() => "one column".to_owned(),
         delimiter if dialect.repeats => format!("delimiter {} repeated", visible(delimiter)),
         delimiter => format!("delimiter {}", visible(delimiter)),
     });
@@ -129,6 +129,24 @@ fn visible(text: &str) -> String {
     }
     out.push('\'');
     out
+}
+
+/// The dialect behind the chosen one, and its chance. How it spells NULL was not looked for.
+pub(super) fn next_best(other: &Dialect, chance: f64) -> String {
+    let other = Dialect { nulls: vec![String::new()], ..other.clone() };
+    format!("next best: {} ({:.0} %)", dialect(&other, 0), chance * 100.0)
+}
+
+/// They mean the same, spellings of NULL aside: no quote is doubled where there are none.
+pub(super) fn read_alike(one: &Dialect, other: &Dialect) -> bool {
+    let meant = |dialect: &Dialect| {
+        let escape = match (dialect.quote, dialect.escape) {
+            (None, Escape::Doubled) => Escape::None,
+            (_, escape) => escape,
+        };
+        Dialect { escape, nulls: Vec::new(), ..dialect.clone() }
+    };
+    meant(one) == meant(other)
 }
 
 /// What speaks against the choice between two dialects, and the option that settles it.

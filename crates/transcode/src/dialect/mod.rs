@@ -351,17 +351,17 @@ impl Finding {
         if given.quote.is_none() && given.escape.is_none() {
             self.find_end(windows);
         }
-        if let Some((other, chance)) = &runner_up {
-            self.evidence.push(format!(
-                "next best: {} ({:.0} %)",
-                describe::dialect(&Dialect { nulls: vec![String::new()], ..other.clone() }, 0),
-                chance * 100.0
-            ));
+        // The chosen one may have become the same.
+        self.runner_up = runner_up.filter(|(other, _)| !describe::read_alike(&self.dialect, other));
+        if let Some((other, chance)) = &self.runner_up {
+            self.evidence.push(describe::next_best(other, *chance));
             if probability < 0.8 {
                 self.unsure.push(describe::unsure(&self.dialect, other));
             }
         }
-        self.runner_up = runner_up;
+        if given.quote.is_none() && self.unsure.iter().all(|unsure| unsure.option != "--quote") {
+            self.unsure.extend(settle::quotes_as_data(&self.dialect, windows));
+        }
         width
     }
 

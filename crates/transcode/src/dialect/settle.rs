@@ -7,7 +7,7 @@ use super::table::{Lines, mark};
 use super::windows::{Window, Windows};
 use super::{Given, Unsure};
 use crate::cells::{Cells, Flaw, Next, Record};
-use howdah_model::{Dialect, Escape};
+use howdah_model::{Dialect, Escape, counted, plural, show_count};
 
 /// Stands between the fields of a file that has one field a record: a control character that text does not
 /// hold, so that commas in later records stay data and COPY can be told.
@@ -164,6 +164,27 @@ fn settle_quote(dialect: &mut Dialect, counts: &Quotes, given: &Given) {
     } else if open && dialect.escape == Escape::Doubled && counts.bare > 1 && counts.escaped == 0 {
         dialect.escape = Escape::None;
     }
+}
+
+/// Fields of a dialect without quotes that begin with one: it may open them, though nothing closes it. COPY's own text format
+/// says for certain that quotes are data.
+pub(super) fn quotes_as_data(dialect: &Dialect, windows: &Windows) -> Option<Unsure> {
+    if dialect.quote.is_some() || dialect.escape == Escape::Backslash {
+        return None;
+    }
+    let mut reader = Reader::new(dialect).ok()?;
+    let mut records = 0u64;
+    for window in windows.all() {
+        let mut at = window.from;
+        while let Some(row) = reader.next(window, at) {
+            at += row.length;
+            let record = &reader.record;
+            records += u64::from((0..record.len()).any(|no| record.value(no).first() == Some(&b'"')));
+        }
+    }
+    let (of, have) = (counted(&show_count(records), "record"), plural(records, "has", "have"));
+    let what = format!("{of} in the sample {have} a field that begins with '\"', which is taken for data");
+    (records > 0).then_some(Unsure { what, option: "--quote" })
 }
 
 /// The byte that COPY is told for a quote, where there is none, and the sample has the usual one: Hive writes 0x01 to 0x03.

@@ -199,3 +199,20 @@ fn quotes_that_keep_records_even_are_quotes() {
     let found = text(&format!("alpha,power,a,b,alternative\n{}", rows.collect::<String>()));
     assert_eq!((found.width, found.dialect.quote, found.header_rows), (5, Some(b'"'), 1));
 }
+
+#[test]
+fn a_quote_that_nothing_closes_is_told_where_it_is_taken_for_data() {
+    let good = |rows: std::ops::Range<u32>| rows.map(|row| format!("{row},w{row}\n")).collect::<String>();
+    let told = |text: &str| {
+        let finding = super::text(text);
+        assert_eq!(finding.dialect.quote, None, "{text}");
+        finding.unsure.iter().map(|unsure| unsure.option).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&format!("a,b\n{}1,\"x\n{}", good(0..399), good(400..799))), ["--quote"]);
+    assert_eq!(told(&format!("a,b\n1,\"x\n{}", good(0..399))), ["--quote"]);
+    assert_eq!(told("a,b\n1,\"x\n2,y\n"), ["--quote"]);
+    assert_eq!(told("a,b\n1,x\n2,\"y\n3,z\n4,w\n"), ["--quote"]);
+    // Inches, wherever they stand but at the beginning.
+    let inches: String = (0..400).map(|row| format!("{row},{row}\",5\" pipe\n")).collect();
+    assert_eq!(told(&format!("a,b,c\n{inches}")), [""; 0]);
+}
