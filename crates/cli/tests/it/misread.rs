@@ -218,3 +218,25 @@ fn days_that_contradict_each_other_are_refused_and_far_years_told() {
     assert!(done.stderr.contains("from 50 to 69 in born are read as 2050 to 2069"), "{}", done.stderr);
     assert_eq!(database.value("SELECT max(born) FROM born"), "2062-12-31");
 }
+
+/// `--types day=date` alone would leave the order to the server's DateStyle.
+#[test]
+fn days_that_stay_text_for_their_order_name_the_orders_they_may_have() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"day,at\n03.04.2024,03.04.2024 10:05\n05.06.2024,05.06.2024 10:05\n");
+    let database = Server::shared(18).database();
+    let made = |table: &str, types: &[&str]| {
+        let load = load(&database).args(["--create", "--table", table]).args(types).arg(&source);
+        load.run(PATIENCE).expect_code(0).stderr
+    };
+    let told = made("plain", &[]);
+    assert!(told.contains("--types day=date:d/m/y or day=date:m/d/y settles it"), "{told}");
+    assert!(told.contains("--types at=timestamp:d/m/y or at=timestamp:m/d/y settles it"), "{told}");
+    let told = made("as_text", &["--types", "day=text,at=text"]);
+    assert!(!told.contains("settles it"), "{told}");
+    made("read", &["--types", "day=date:d/m/y,at=timestamp:d/m/y"]);
+    assert_eq!(
+        database.value("SELECT min(day) || ' ' || min(at) FROM read"),
+        "2024-04-03 2024-04-03 10:05:00"
+    );
+}

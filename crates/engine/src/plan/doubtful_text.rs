@@ -15,24 +15,25 @@ pub(super) fn tell(job: &Job, shape: &Shape, chosen: &mut [Columns], heads: &[He
     let seen = joined(chosen, heads);
     let doubt = |name: &String| {
         let (state, _) = seen.get(name)?;
-        state.doubt_of_text(complete)
+        Some((state.doubt_of_text(complete)?, state.spelled_types()))
     };
-    let mut doubts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut doubts: BTreeMap<(String, Vec<String>), Vec<String>> = BTreeMap::new();
     let of_text = create.columns.iter().filter(|column| column.type_name == "text");
-    for column in of_text.filter(|column| !columns::is_told(job, &column.name)) {
+    for column in of_text.filter(|column| columns::told(job, &column.name).is_none()) {
         if let Some(why) = doubt(&column.name) {
             doubts.entry(why).or_default().push(column.name.clone());
         }
     }
     for columns in chosen {
-        for (why, names) in &doubts {
+        for ((why, types), names) in &doubts {
             let is_there = |name: &&String| columns.fields.iter().flatten().any(|field| field == *name);
             let there: Vec<&String> = names.iter().filter(is_there).collect();
             if let Some(first) = there.first() {
                 let is = plural(there.len() as u64, "is", "are");
-                columns
-                    .unsure
-                    .push(format!("{} {is} text: {why}; --types {first}=TYPE settles it", some_of(&there)));
+                let types = if types.is_empty() { &["TYPE".to_owned()] } else { types.as_slice() };
+                let told: Vec<String> = types.iter().map(|named| format!("{first}={named}")).collect();
+                let (there, told) = (some_of(&there), told.join(" or "));
+                columns.unsure.push(format!("{there} {is} text: {why}; --types {told} settles it"));
             }
         }
     }

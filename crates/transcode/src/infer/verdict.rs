@@ -93,6 +93,20 @@ impl ColumnState {
         }
     }
 
+    /// What `--types` may say of days that are all written in numbers: a bare type would leave their order to the server.
+    pub fn spelled_types(&self) -> Vec<String> {
+        let (true, Ok(type_name)) =
+            (self.possible.meet(Kinds::DATE) && self.dates.ordered, date_type(&self.dates))
+        else {
+            return Vec::new();
+        };
+        let orders = match self.dates.proven() {
+            Some(order) => vec![order],
+            None => possible_orders(&self.dates),
+        };
+        orders.into_iter().map(|order| format!("{type_name}:{}", order_name(order))).collect()
+    }
+
     /// No value was seen yet.
     pub fn is_empty(&self) -> bool {
         !self.seen
@@ -185,7 +199,8 @@ impl ColumnState {
             return Ok(Candidate::new(Kinds::DATE, type_name, "dates with the year first"));
         }
         let Some(order) = self.dates.proven() else {
-            return Err(format!("dates that may be {}", possible_orders(&self.dates)));
+            let orders: Vec<&str> = possible_orders(&self.dates).into_iter().map(order_name).collect();
+            return Err(format!("dates that may be {}", orders.join(" or ")));
         };
         let evidence = format!("dates in the order {}, no other fits all", order_name(order));
         let reading = Some(Reading::Date(order));
@@ -357,10 +372,9 @@ fn date_type(facts: &DateFacts) -> Result<&'static str, String> {
     }
 }
 
-fn possible_orders(facts: &DateFacts) -> String {
+fn possible_orders(facts: &DateFacts) -> Vec<DateOrder> {
     let left = super::date::ORDERS.iter().filter(|(_, flag)| facts.refused & flag == 0);
-    let names: Vec<&str> = left.map(|(order, _)| order_name(*order)).collect();
-    names.join(" or ")
+    left.map(|(order, _)| *order).collect()
 }
 
 pub(super) fn order_name(order: DateOrder) -> &'static str {
