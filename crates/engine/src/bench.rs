@@ -59,6 +59,8 @@ pub struct Measured {
     pub copy: Vec<Round>,
     /// Why not.
     pub copy_refused: Option<String>,
+    /// The only spelling of NULL that COPY was told, where the file may have others: it has words for one.
+    pub copy_null: Option<String>,
     /// The rounds of howdah.
     pub howdah: Vec<Round>,
     /// The account of howdah's last load.
@@ -205,6 +207,7 @@ impl Bench<'_> {
                 None
             }
         };
+        let copy_null = plain.as_ref().and_then(Plain::told_null).map(str::to_owned);
         let (mut copy, mut howdah) = (Vec::new(), Vec::new());
         let mut last = first.summary;
         for no in 1..=rounds {
@@ -224,6 +227,7 @@ impl Bench<'_> {
             rows: last.rows_stored,
             copy,
             copy_refused,
+            copy_null,
             howdah,
             summary: last,
         })

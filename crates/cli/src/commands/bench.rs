@@ -153,8 +153,9 @@ impl<'a> Report<'a> {
 
     /// Each line begins with a word of what it is about.
     fn text(&self) -> String {
-        let Measured { file, stored_bytes, table, server_version, rows, copy_refused, howdah, .. } =
-            self.measured;
+        let Measured {
+            file, stored_bytes, table, server_version, rows, copy_refused, copy_null, howdah, ..
+        } = self.measured;
         let size = stored_bytes.map_or("size unknown".to_owned(), show_bytes);
         let shape = table.as_ref().map_or("a table made from the data".to_owned(), |table| {
             format!("an empty table with the shape of {table}")
@@ -189,6 +190,9 @@ impl<'a> Report<'a> {
         let _ = writeln!(text, "memory    {memory}");
         if let Some(reason) = copy_refused {
             let _ = writeln!(text, "COPY      cannot load this file, so howdah is measured alone: {reason}");
+        }
+        if let Some(null) = copy_null {
+            let _ = writeln!(text, "COPY      is told NULL '{null}' alone, as --null '{null}' tells both");
         }
         let limit = self.limit.as_deref().unwrap_or("the load was too short to see what held it back");
         let _ = write!(text, "limit     {limit}");

@@ -5,10 +5,11 @@
 use crate::{Context, Planned};
 use bytes::{Buf, Bytes};
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{Codec, Format, FormatKind, Relation, Result, TablePlan};
+use howdah_model::{Codec, Dialect, Format, FormatKind, Relation, Result, TablePlan};
 use howdah_source::{BlockStream, Object};
 use howdah_target::copy;
 use howdah_transcode::decompress;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Sender};
@@ -27,6 +28,8 @@ pub(super) struct Plain {
     start_byte: u64,
     end_byte: Option<u64>,
     format: Format,
+    /// The only spelling of NULL that it is told, of several.
+    null: Option<String>,
     columns: Vec<String>,
     server_version: u32,
 }
@@ -35,7 +38,8 @@ impl Plain {
     /// The one file of the plan, or why COPY alone cannot load it.
     pub(super) fn of(planned: &Planned) -> Result<Plain, String> {
         let (file, table) = (&planned.plan.files[0], &planned.plan.tables[0]);
-        if let Some(reason) = refusal(table) {
+        let one_null = with_one_null(table);
+        if let Some(reason) = refusal(table, one_null.is_some()) {
             return Err(reason);
         }
         Ok(Plain {
@@ -43,10 +47,16 @@ impl Plain {
             codec: file.codec,
             start_byte: file.data_start_byte,
             end_byte: file.data_end_byte,
-            format: table.format.clone(),
+            null: one_null.as_ref().map(|format| format.null.clone()),
+            format: one_null.unwrap_or_else(|| table.format.clone()),
             columns: table.fields.iter().flatten().cloned().collect(),
             server_version: planned.plan.server_version,
         })
+    }
+
+    /// The only spelling of NULL that COPY is told, where the file may have others.
+    pub(super) fn told_null(&self) -> Option<&str> {
+        self.null.as_deref()
     }
 
     /// Loads all of it; returns the rows.
@@ -92,19 +102,54 @@ impl Plain {
     }
 }
 
+/// What COPY is told of a file whose only secret is that NULL may be the empty field, too, or a value in some columns: nobody knows
+/// whether such fields stand beyond the sample, and where they do COPY refuses them, or stores them otherwise, as fast.
+fn with_one_null(table: &TablePlan) -> Option<Format> {
+    let dialect = table.dialect.as_ref().filter(|_| table.care == Care::Rewritten)?;
+    let mut words = dialect.nulls.iter().filter(|null| !null.is_empty());
+    let (Some(word), None) = (words.next(), words.next()) else { return None };
+    if table.recode.is_some() || table.readings.iter().any(Option::is_some) {
+        return None;
+    }
+    let one = Dialect { nulls: vec![word.clone()], kept: BTreeMap::new(), ..dialect.clone() };
+    Some(Format { encoding: Some("UTF8".to_owned()), ..one.to_format()? })
+}
+
 /// Why COPY cannot take the file as it is.
-fn refusal(table: &TablePlan) -> Option<String> {
+fn refusal(table: &TablePlan, has_one_null: bool) -> Option<String> {
     let kind = if table.format.kind == FormatKind::Csv { "csv" } else { "text" };
     if !table.changes.is_empty() {
         return Some("the table has to be changed for the data first".to_owned());
     }
-    if table.care == Care::Rewritten {
-        return Some("its options have no words for how the file or its values are written".to_owned());
+    if table.care == Care::Rewritten && !has_one_null {
+        return Some(format!("its options have no words for {}", beyond_copy(table)));
     }
-    if table.encode == Encode::CopyText {
+    if table.encode == Encode::CopyText || table.fields.iter().any(Option::is_none) {
         return Some("it cannot leave out fields".to_owned());
     }
     table.recode.as_ref().map(|encoding| format!("the server cannot read {kind} in {encoding}"))
+}
+
+/// How the file is written that COPY cannot be told of.
+fn beyond_copy(table: &TablePlan) -> String {
+    let read = table.fields.iter().flatten().zip(&table.readings).find(|(_, reading)| reading.is_some());
+    let Some(dialect) = &table.dialect else { return "how the file is written".to_owned() };
+    let what = match () {
+        () if dialect.delimiter.len() != 1 => "a delimiter that is not one byte",
+        () if dialect.repeats => "delimiters that repeat",
+        () if dialect.trim => "blanks around fields",
+        () if dialect.eol.is_none() => "line endings of several kinds",
+        () if dialect.comment.is_some() => "comments",
+        () if dialect.nulls.len() > 1 => "several spellings of NULL; --null names one",
+        () if !dialect.kept.is_empty() => {
+            "a spelling of NULL that is a value in some columns; --null names one for all"
+        }
+        () => match read {
+            Some((column, _)) => return format!("how the values of {column} are spelled"),
+            None => "how the file or its values are written",
+        },
+    };
+    what.to_owned()
 }
 
 /// Stored bytes, as the decoders want them.
