@@ -181,10 +181,11 @@ def load(
         howdah.UsageError: Arguments contradict each other or have no such value; nothing was touched.
         howdah.SourceNotFoundError: There is no such source.
         howdah.SourceError: Reading is denied, broke for good, or the source has changed since an earlier run.
-        howdah.DataError: The data is damaged or does not fit, with file, record and byte.
+        howdah.DataError: The data is damaged or does not fit, or the server refuses a record, with its place.
         howdah.ConnectionFailedError: The server cannot be reached, refuses us, or was away for too long.
-        howdah.ServerError: The server reported an error, with its SQLSTATE, or there is no such table.
-        howdah.JobDoneError: This job has finished before; `force=True` loads it once more.
+        howdah.ServerError: The server reported another error, with its SQLSTATE, there is no such table, or some of
+            the files are in it already.
+        howdah.JobDoneError: This job has finished before, or all files are in; `force=True` loads them once more.
         howdah.LocalError: The embedded server cannot be started.
         KeyboardInterrupt: Ctrl-C; its cause is a `howdah.StoppedError` with the account so far.
 

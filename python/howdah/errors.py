@@ -8,10 +8,10 @@ types, counts and positions; never row values, passwords or tokens.
     +-- UsageError (ValueError)                     arguments that contradict each other or make no sense
     +-- SourceError (OSError)                       reading is denied, broke, or the source has changed
     |   +-- SourceNotFoundError (FileNotFoundError) there is none
-    +-- DataError (ValueError)                      the data does not fit: damage, format, record, columns
+    +-- DataError (ValueError)                      the data does not fit: damage, format, columns, a record refused
     +-- ConnectionFailedError (ConnectionError)     the server cannot be reached, refuses us, or dropped us
     +-- ServerError                                 the server reported an error; no such table; the ledger
-    +-- JobDoneError                                the ledger has the job as finished: nothing was loaded
+    +-- JobDoneError                                the ledger has the job, or its files, as loaded
     +-- LocalError (OSError)                        a local process or folder failed us: the embedded server
     +-- StoppedError                                the cause of what is raised when a load was stopped
     +-- InternalError (RuntimeError)                a fault of howdah itself
@@ -44,6 +44,7 @@ Kind = Literal[
     "commit_unknown",
     "server",
     "job_done",
+    "files_loaded",
     "differs",
     "ledger",
     "local",
@@ -119,7 +120,7 @@ class SourceNotFoundError(SourceError, FileNotFoundError):
 
 
 class DataError(Error, ValueError):
-    """The data does not fit: a damaged stream, another kind of file, a bad record, columns that differ."""
+    """The data does not fit: a damaged stream, another kind of file, columns that differ, a record that is refused."""
 
 
 class ConnectionFailedError(Error, ConnectionError):
@@ -127,11 +128,11 @@ class ConnectionFailedError(Error, ConnectionError):
 
 
 class ServerError(Error):
-    """The server reported an error, there is no such table, or the ledger contradicts the job."""
+    """The server reported another error, there is no such table, it has some of the files, or the ledger says no."""
 
 
 class JobDoneError(Error):
-    """The ledger has this job as finished. Nothing was loaded; `force=True` loads it once more."""
+    """The ledger has the job as finished, or all its files as loaded: nothing was loaded, but `force=True` does it."""
 
 
 class LocalError(Error, OSError):

@@ -27,16 +27,30 @@ def test_every_exception_is_in_the_tree() -> None:
 def test_a_bad_record_is_named_with_its_place(database: Database, tmp_path: Path) -> None:
     database.sql("CREATE TABLE t (a int, b text)")
     (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{n},x\n" for n in range(100)) + "secret,x\n1,x\n")
-    with pytest.raises(howdah.Error) as failed:
+    with pytest.raises(howdah.DataError) as failed:
         howdah.load(tmp_path / "t.csv", "t", to=database.conninfo, header=True)
     error = failed.value
-    assert isinstance(error, (howdah.DataError, howdah.ServerError))
+    assert error.kind == "server"
     assert error.file == str(tmp_path / "t.csv")
     assert (error.record, error.byte, error.column) == (101, 4 + 10 * 4 + 90 * 5, "a")
     assert error.sqlstate == "22P02"
     assert "secret" not in str(error)
     assert error.summary is not None and error.summary.status == "failed"
     assert database.sql("SELECT count(*) FROM t") == str(error.summary.rows_stored)
+
+
+def test_files_that_are_in_are_done_and_some_of_them_are_not(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("a\n1\n")
+    howdah.load(tmp_path / "a.csv", "t", to=database.conninfo)
+    with pytest.raises(howdah.JobDoneError) as done:
+        howdah.load(tmp_path / "a.csv", "t", to=database.conninfo, job_id="other")
+    assert done.value.kind == "files_loaded"
+    assert done.value.hint is not None and 'known="load"' in done.value.hint
+    with pytest.raises(howdah.ServerError) as some:
+        howdah.load([tmp_path / "a.csv", tmp_path / "b.csv"], "t", to=database.conninfo)
+    assert some.value.kind == "table"
 
 
 def test_errors_survive_another_process() -> None:

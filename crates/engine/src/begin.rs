@@ -231,7 +231,7 @@ async fn expect_alone(
 
 /// Others have taken what the load, which had lost its sessions, was at work on.
 pub(crate) fn is_taken(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Table | ErrorKind::Ledger)
+    matches!(error.kind(), ErrorKind::Table | ErrorKind::FilesLoaded | ErrorKind::Ledger)
 }
 
 /// Holds the job of a load at work on a new session, as the one that held it is lost. The session keeps the turn if this fails.

@@ -55,6 +55,7 @@ pub(crate) fn directive(error: &Error) -> Directive {
         | ErrorKind::Columns
         | ErrorKind::Table
         | ErrorKind::JobDone
+        | ErrorKind::FilesLoaded
         | ErrorKind::Ledger
         | ErrorKind::Differs
         | ErrorKind::Local

@@ -49,6 +49,8 @@ pub enum ErrorKind {
     Server,
     /// The job is in the ledger as finished.
     JobDone,
+    /// All files of the job are in their tables already, by other jobs.
+    FilesLoaded,
     /// The ledger is missing, too new, or contradicts the job.
     Ledger,
     /// What is stored is not what was read.

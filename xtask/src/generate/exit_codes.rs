@@ -81,7 +81,7 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     (ErrorKind::Columns, "The fields of the file and the columns of the table do not match", "no"),
     (
         ErrorKind::Table,
-        "There is no such table, it takes no rows, or its indexes or triggers cannot be dropped, disabled or put back",
+        "There is no such table, it takes no rows, its indexes or triggers cannot be dropped, disabled or put back, or it has some of the files already, or another job is loading them",
         "no",
     ),
     (
@@ -103,6 +103,11 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     (
         ErrorKind::JobDone,
         "The job has finished before; `--force` loads it once more, `--if-done ok` makes it a success",
+        "no",
+    ),
+    (
+        ErrorKind::FilesLoaded,
+        "All files are in their tables already, by other jobs; `--known load` loads them once more",
         "no",
     ),
     (

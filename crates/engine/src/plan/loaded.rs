@@ -115,7 +115,7 @@ impl Choice {
     /// A load does not load files once more unless it is told to, or has begun to.
     ///
     /// # Errors
-    /// Table, with the job that has loaded them.
+    /// `FilesLoaded` or Table, with the job that has loaded them.
     pub(super) fn expect_new(&self, job: &Job, settled: &Settled) -> Result<()> {
         let (mut known, files) = (self.known(job), self.kept.len());
         known.retain(|file| !comes_once_more(job, file));
@@ -127,7 +127,8 @@ impl Choice {
         if of(job) != KnownFiles::Refuse || known.is_empty() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Table, told(&known, files, false)).with_hint(match (goes_on, &job.resumes) {
+        let kind = kind_of(&known, files);
+        Err(Error::new(kind, told(&known, files, false)).with_hint(match (goes_on, &job.resumes) {
             (true, Some(job)) => format!(
                 "the `howdah load` command of job {job} with `--known skip` goes on without them, with `--known load` it loads \
                  them once more"
@@ -162,6 +163,11 @@ fn latest<'a>(known: impl Iterator<Item = &'a KnownFile>) -> Option<&'a KnownFil
 
 fn names(file: &FilePlan) -> impl Iterator<Item = &String> {
     std::iter::once(&file.location).chain(&file.real_location)
+}
+
+/// Who asks whether a load is done may take the first for a yes: some files are not in.
+fn kind_of(known: &[KnownFile], files: usize) -> ErrorKind {
+    if known.len() == files { ErrorKind::FilesLoaded } else { ErrorKind::Table }
 }
 
 fn hint(all: bool) -> &'static str {
@@ -213,14 +219,18 @@ pub(crate) enum KnownState {
 /// Nobody has begun to load any of these files since they were looked for.
 ///
 /// # Errors
-/// Table, with the job that has.
+/// Table, with the job that has; `FilesLoaded` where all are in.
 pub(crate) fn expect_unknown(plan: &Plan, known: &[KnownFile], state: KnownState) -> Result<()> {
     if known.is_empty() {
         return Ok(());
     }
     let (files, skips) = (files_to_load(plan), plan.job.known == KnownFiles::Skip);
     let message = told(known, files, state == KnownState::AtWork);
-    Err(Error::new(ErrorKind::Table, message).with_hint(match state {
+    let kind = match state {
+        KnownState::AtWork => ErrorKind::Table,
+        KnownState::SincePlanned => kind_of(known, files),
+    };
+    Err(Error::new(kind, message).with_hint(match state {
         KnownState::AtWork if skips => {
             "run the same command again when that job has ended: it loads what is not in by then"
         }
