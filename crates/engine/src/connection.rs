@@ -184,10 +184,16 @@ impl Connection {
     /// primary when rows come. How the job before this one has read values is nothing to it.
     ///
     /// # Errors
-    /// As for [`Connection::open`]; `ConnectionRefused` for that.
+    /// As for [`Connection::open`]; `ConnectionRefused` for that, and where no host has an address: nobody has answered yet, and a
+    /// name that is not found twice is most likely misspelled.
     pub(crate) async fn open_to_plan(&self) -> Result<Session> {
         self.values.lock().clear();
-        let session = self.open().await?;
+        let session = match self.open().await {
+            Err(error) if error.kind() == ErrorKind::ConnectionLost && !self.conninfo.has_address().await => {
+                return Err(error.with_kind(ErrorKind::ConnectionRefused));
+            }
+            opened => opened?,
+        };
         let is_alone = session.is_of_standby() && !self.conninfo.has_several_hosts();
         read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
     }

@@ -107,7 +107,7 @@ pub(crate) async fn store_rest(
     let refused = salvage.copy(&rows, &bear, constraints).await?;
     if is_all_of_the_first(run, &refused) {
         salvage.give_up().await;
-        return Err(too_many(None, ALL_BAD, ALL_BAD).into());
+        return Err(too_many(run, None, ALL_BAD, ALL_BAD).into());
     }
     if salvage.is_outdated() {
         run.probes.forget(table_no).await;
@@ -225,7 +225,7 @@ fn bear(run: &Run, stored_now: u64, refused_now: u64) -> Result<()> {
     if rejected == 0 || bears_all(run) || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
         return Ok(());
     }
-    Err(too_many(run.plan.job.bad_records.max, rejected, read))
+    Err(too_many(run, run.plan.job.bad_records.max, rejected, read))
 }
 
 fn is_too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> bool {
@@ -256,9 +256,8 @@ pub(crate) fn bear_waiting(run: &Run, refused: u64) -> Result<()> {
     let max = run.plan.job.bad_records.max;
     let is_beyond = max.is_some_and(|max| is_beyond(max, rejected, read));
     match is_beyond || is_too_many(max, rejected, read) {
-        true => Err(too_many(max, rejected, read).with_hint(
-            "howdah check with the same files and table lists them; a larger --max-errors goes on here",
-        )),
+        true => Err(too_many(run, max, rejected, read)
+            .with_hint(format!("{CHECK_HINT}; a larger --max-errors goes on here"))),
         false => Ok(()),
     }
 }
@@ -271,13 +270,16 @@ pub(crate) fn check(run: &Run) -> Result<()> {
     let (rejected, stored) = (run.tally.rows_rejected(), run.tally.rows_stored());
     match run.plan.job.bad_records.max {
         Some(max) if is_beyond(max, rejected, stored + rejected) => {
-            Err(too_many(Some(max), rejected, stored + rejected))
+            Err(too_many(run, Some(max), rejected, stored + rejected))
         }
         _ => Ok(()),
     }
 }
 
-fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
+/// Where all of them are told, whatever is stored.
+const CHECK_HINT: &str = "howdah check with the same files and table lists them";
+
+fn too_many(run: &Run, max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
     let records = counted(read, "record");
     let message = match max {
         Some(MaxErrors::Count(count)) if rejected > count => {
@@ -289,10 +291,12 @@ fn too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
         }
         _ => format!("the table refuses all of the first {read} records"),
     };
-    Error::new(ErrorKind::TooManyErrors, message)
-    .with_hint(
-        "what was refused of chunks that are in stands in the ledger's table reject; --on-error stop shows the first",
-    )
+    let hint = match run.tally.rows_rejected() {
+        // The chunk that ends the load is not in, and neither are its records in the ledger.
+        0 => CHECK_HINT.to_owned(),
+        _ => format!("{CHECK_HINT}; those of chunks that are in stand in the ledger's table reject"),
+    };
+    Error::new(ErrorKind::TooManyErrors, message).with_hint(hint)
 }
 
 /// Rows (ascending) as numbers of records in the file, some of which may not have been sent.

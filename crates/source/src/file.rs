@@ -170,20 +170,22 @@ pub(crate) fn open(path: &str) -> Result<Object> {
 
 /// A path, a directory, or a glob; a file that has the very name wins over the glob. Blocks.
 pub(crate) fn list(text: &str) -> Result<Vec<Object>> {
-    let found = match std::fs::metadata(text) {
-        Ok(metadata) if metadata.is_dir() => directory(text)?,
-        Ok(metadata) => vec![object(Path::new(text), &metadata, None)?],
+    const DIRECTORY_HINT: &str =
+        "a directory stands for the files in it, not for those in its folders: write DIRECTORY/**";
+    const PATTERN_HINT: &str =
+        "* stands for any part of a name, /**/ for any folders; both pass over names that begin with a dot";
+    let (found, nothing, hint) = match std::fs::metadata(text) {
+        Ok(metadata) if metadata.is_dir() => {
+            (directory(text)?, "no file is there that is not hidden", DIRECTORY_HINT)
+        }
+        Ok(metadata) => return Ok(vec![object(Path::new(text), &metadata, None)?]),
         Err(error) => match Pattern::parse(text)? {
-            Some(pattern) => globbed(text, &pattern)?,
+            Some(pattern) => (globbed(text, &pattern)?, "no file matches the pattern", PATTERN_HINT),
             None => return Err(failure::of_file(&error, "opening", text)),
         },
     };
     match found.is_empty() {
-        true => Err(Error::new(ErrorKind::SourceNotFound, "no file is there that is not hidden")
-            .in_file(text)
-            .with_hint(
-                "a directory stands for the files in it, not for those in its folders: write DIRECTORY/**",
-            )),
+        true => Err(Error::new(ErrorKind::SourceNotFound, nothing).in_file(text).with_hint(hint)),
         false => Ok(found),
     }
 }

@@ -53,8 +53,9 @@ pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
     }
 }
 
-/// Where the server finds that a role has as many sessions as it may, and where a database.
-const ROLE_FULL_ROUTINE: &str = "InitializeSessionUserId";
+/// Where the server finds that a role is not there, may not log in or has as many sessions as it may, and where it finds the last of
+/// a database.
+const ROLE_ROUTINE: &str = "InitializeSessionUserId";
 const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 
 fn server_hint(db: &DbError) -> Option<String> {
@@ -63,7 +64,7 @@ fn server_hint(db: &DbError) -> Option<String> {
             "the WITH CHECK of a policy of the table says which rows this role may store"
         }
         SqlState::INSUFFICIENT_PRIVILEGE => "ask the owner to GRANT the privilege to this role",
-        SqlState::TOO_MANY_CONNECTIONS if db.routine() == Some(ROLE_FULL_ROUTINE) => {
+        SqlState::TOO_MANY_CONNECTIONS if db.routine() == Some(ROLE_ROUTINE) => {
             "the role has a CONNECTION LIMIT (pg_roles.rolconnlimit): raise it to 3 at least, or wait for its other sessions; \
              --jobs 1 does with 2"
         }
@@ -74,6 +75,9 @@ fn server_hint(db: &DbError) -> Option<String> {
         SqlState::TOO_MANY_CONNECTIONS => "use fewer --jobs, or raise max_connections",
         SqlState::INVALID_PASSWORD => {
             "check PGPASSWORD, the .pgpass entry, the URL's password or what --password-command prints"
+        }
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if db.routine() == Some(ROLE_ROUTINE) => {
+            "name a role that is there and may log in as user in --to, or in PGUSER"
         }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => "check pg_hba.conf on the server and sslmode",
         SqlState::INVALID_CATALOG_NAME => "name an existing database in --to or PGDATABASE",

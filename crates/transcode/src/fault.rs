@@ -14,6 +14,10 @@ pub(crate) const HINT: &str =
 const ENCODING_HINT: &str = "give --encoding LATIN1 or WIN1252 if the file is written so, after removing the rows that this load has stored; or \
                              --lenient, which puts U+FFFD in the place of such bytes";
 
+/// Mending drops them as well, among much else.
+const NUL_HINT: &str =
+    "--nul strip drops NUL bytes, --nul replace puts U+FFFD in their place; --lenient drops them, too";
+
 /// What it loses is no part of a value.
 const MARK_HINT: &str = "files put together have their byte order marks among the records: --lenient drops these, and --format csv or text \
                          loads them as COPY does, as the beginning of a value";
@@ -109,7 +113,8 @@ impl Fault {
         match self {
             Fault::NotUtf8 { .. } => ENCODING_HINT,
             Fault::Mark => MARK_HINT,
-            Fault::Flaw(_) | Fault::Width { .. } | Fault::Nul { .. } => HINT,
+            Fault::Nul { .. } => NUL_HINT,
+            Fault::Flaw(_) | Fault::Width { .. } => HINT,
         }
     }
 

@@ -91,7 +91,7 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     ),
     (
         ErrorKind::ConnectionRefused,
-        "The server refuses: password, pg_hba.conf, TLS, no such database; or it is read-only",
+        "The server refuses: password, pg_hba.conf, TLS, no such database; or it is read-only; or no host of the name is known when a load begins",
         "no",
     ),
     (
@@ -142,6 +142,7 @@ shortened at random by up to a half so that sessions do not come back together. 
 | all else | will not get better | the load ends |
 
 While planning, it is 15 s at most: a server or store that does not answer at all is most likely misspelled.
+A host name that has no address is looked up twice.
 ";
 
 pub(super) fn page() -> String {

@@ -29,6 +29,7 @@ mod folder;
 mod gate;
 mod given_up;
 mod guards;
+mod hints;
 mod in_part;
 mod indexes;
 mod interrupt;

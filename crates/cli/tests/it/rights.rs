@@ -543,11 +543,15 @@ fn rights_that_a_mode_needs_are_asked_beforehand() {
             let grant = grant.replace("{role}", &stage.quoted_role());
             assert!(told.contains(&grant), "PostgreSQL {major}, {verb} {options:?}: {grant}\n{told}");
         };
-        let all = "hint: the owner can run GRANT SELECT ON \"s\".\"t\" TO {role}; GRANT UPDATE ON \"s\".\"t\" TO {role}; \
-                   GRANT DELETE ON \"s\".\"t\" TO {role}";
+        let all = "hint: the owner can run GRANT SELECT (\"a\", \"b\") ON \"s\".\"t\" TO {role}; \
+                   GRANT UPDATE (\"b\") ON \"s\".\"t\" TO {role}; GRANT DELETE ON \"s\".\"t\" TO {role}";
         for verb in ["load", "plan", "check"] {
             refused(verb, &merge, all);
-            refused(verb, &["--mode", "insert-new", "--key", "a"], "GRANT SELECT ON \"s\".\"t\" TO {role}");
+            refused(
+                verb,
+                &["--mode", "insert-new", "--key", "a"],
+                "GRANT SELECT (\"a\") ON \"s\".\"t\" TO {role}",
+            );
         }
         stage.sql("GRANT SELECT (a) ON s.t TO {role}");
         refused("load", &merge, "GRANT SELECT (\"b\") ON \"s\".\"t\" TO {role}");

@@ -340,7 +340,15 @@ fn by_name(job: &Job, table: &Table, names: &[String], named: &Named) -> Result<
     };
     let extra: Vec<String> = extra.iter().map(shown).collect();
     if !extra.is_empty() && !job.ignore_extra {
-        problems.push(Problem { message: no_column_message(table, &extra), hint: NO_COLUMN_HINT.into() });
+        let hint = match job.shaping.told {
+            // A new column's type is found from the data, as are types that hold more.
+            Some(_) => format!(
+                "{NO_COLUMN_HINT}; --evolve add adds the columns, --evolve widen those and wider types"
+            )
+            .into(),
+            None => NO_COLUMN_HINT.into(),
+        };
+        problems.push(Problem { message: no_column_message(table, &extra), hint });
     }
     if !extra.is_empty() {
         notes.push(format!("fields left out (--ignore-extra): {}", extra.join(", ")));

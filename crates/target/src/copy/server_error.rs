@@ -169,6 +169,9 @@ fn with_advice(error: Error) -> Error {
             "--mode insert-new --key COLUMNS passes over rows whose key is there, --mode merge --key COLUMNS updates them, and \
              --on-error skip leaves such records out",
         ),
+        Some(sqlstate::STRING_DATA_RIGHT_TRUNCATION) => error.with_hint(
+            "without --format, --evolve widen gives the column a type that holds them; --on-error skip leaves such records out",
+        ),
         Some(sqlstate::CHECK_VIOLATION) => error.with_hint(SKIP_HINT),
         Some(sqlstate::NOT_NULL_VIOLATION) => error.with_hint(
             "--on-error skip --reject-file FILE loads the other records and keeps such ones to be mended; --force-not-null COLUMN takes an \

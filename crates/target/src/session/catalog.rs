@@ -96,7 +96,8 @@ pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<
     let kind = relation_kind(first, &relation)?;
     let columns: Vec<Column> = rows.iter().filter_map(column).collect();
     if columns.is_empty() {
-        return Err(Error::new(ErrorKind::Table, format!("table {relation} has no columns")));
+        return Err(Error::new(ErrorKind::Table, format!("table {relation} has no columns"))
+            .with_hint("give it columns with ALTER TABLE, or name another with --table"));
     }
     Ok(Some(Table { relation, oid: first.get(0), kind, columns }))
 }
@@ -171,7 +172,13 @@ fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
         "c" => "a composite type",
         _ => "no table",
     };
-    Err(Error::new(ErrorKind::Table, format!("{relation} is {what}; expected a table")))
+    let hint = match what {
+        "a materialized view" => {
+            "load the tables that it is made from, and REFRESH MATERIALIZED VIEW; or name another with --table"
+        }
+        _ => "name a table with --table",
+    };
+    Err(Error::new(ErrorKind::Table, format!("{relation} is {what}; expected a table")).with_hint(hint))
 }
 
 fn column(row: &Row) -> Option<Column> {

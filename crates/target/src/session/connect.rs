@@ -114,6 +114,18 @@ async fn connect_host(
     }))
 }
 
+impl Conninfo {
+    /// Some host has an address, whether anybody answers there or not.
+    pub async fn has_address(&self) -> bool {
+        for host in &self.hosts {
+            if addresses(self, host).await.is_ok_and(|found| !found.is_empty()) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
 /// The numeric addresses of a host; `None` stands for a unix socket.
 async fn addresses(info: &Conninfo, host: &Host) -> Result<Vec<Option<IpAddr>>, Failure> {
     let name = match &host.address {

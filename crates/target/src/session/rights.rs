@@ -171,13 +171,13 @@ impl Missing {
         self.grants.push(grant);
     }
 
-    /// The right on the table, unless the role has it on some of the columns: then on the others.
+    /// The right on the columns; to insert, which uncovers and changes nothing, on the table, unless the role has it on some of them.
     fn on_columns(&mut self, right: &str, relation: &Relation, lacking: &[String], needed: &[String]) {
         let table = quote_relation(relation);
         if lacking.is_empty() {
             return;
         }
-        match lacking.len() == needed.len() {
+        match right == "INSERT" && lacking.len() == needed.len() {
             true => self.add(right.to_owned(), format!("{right} ON {table}")),
             false => self.add(
                 format!("{right} on {}", lacking.join(", ")),

@@ -57,6 +57,8 @@ on_every_version!(what_takes_no_rows_is_refused_by_name, server => {
     for name in ["v", "s", "m", "c", "titles_pkey", "none", "nowhere.t", "a.b.c.d", "no\"t", "", "postgres.public.p.x"] {
         let error = read_table(&session, name).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Table, "{name}: {error}");
+        // Of what is not there at all others know what to do.
+        assert_eq!(error.hint().is_none(), error.message().ends_with("does not exist"), "{name}: {error}");
     }
     let error = read_table(&session, "title").await.unwrap_err();
     assert_eq!(error.hint(), Some("did you mean titles?"));

@@ -1,0 +1,73 @@
+//! What errors advise: what helps in this very case, and nothing else.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Server};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+#[track_caller]
+fn refused(database: &Database, source: &Path, options: &[&str], hint: &str) -> String {
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t"]).args(options).arg(source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    let told_hint = told.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
+    assert!(told_hint.contains(hint), "{hint}\n{told}");
+    told
+}
+
+#[test]
+fn who_and_where_the_server_is() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database();
+    let to = format!("{} user=nobody_of_this_name", database.conninfo());
+    let load = howdah("load").args(["--to", &to, "--table", "t"]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("may log in as user in --to, or in PGUSER"), "{told}");
+    let began = Instant::now();
+    let load = howdah("load").args(["--to", "host=no-such-host.invalid user=x dbname=x", "--table", "t"]);
+    let told = load.arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("hint: check the host in --to or PGHOST"), "{told}");
+    assert!(!told.contains("try again") && began.elapsed() < Duration::from_secs(10), "{told}");
+}
+
+#[test]
+fn tables_that_do_not_fit() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let source = files.put("a.csv", b"a,extra,s\n1,2,x\n2,3,long\n");
+    database.sql("CREATE MATERIALIZED VIEW t AS SELECT 1 AS a");
+    let told = refused(&database, &source, &[], "REFRESH MATERIALIZED VIEW");
+    assert!(!told.contains("--create"), "{told}");
+    database.sql("DROP MATERIALIZED VIEW t");
+    refused(&database, &source, &[], "make it with --create");
+    database.sql("CREATE TABLE t (a int, s varchar(2))");
+    refused(&database, &source, &[], "--evolve add adds the columns, --evolve widen those and wider types");
+    refused(
+        &database,
+        &source,
+        &["--evolve", "add"],
+        "--evolve widen gives the column a type that holds them",
+    );
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--evolve", "widen"]);
+    load.arg(&source).run(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn records_that_do_not_fit() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int, s text)");
+    let source = files.put("nul.csv", b"a,s\n1,x\n2,y\0z\n");
+    let told = refused(&database, &source, &[], "--nul strip drops NUL bytes");
+    assert!(told.contains("--nul replace"), "{told}");
+    let bad: String = (0..100).map(|_| "x,y\n").collect();
+    let good: String = (0..100).map(|no| format!("{no},y\n")).collect();
+    let source = files.put("bad.csv", format!("a,s\n{good}{bad}").as_bytes());
+    let options = ["--format", "csv", "--header", "--on-error", "skip", "--max-errors", "50"];
+    let told = refused(&database, &source, &options, "howdah check with the same files and table lists them");
+    // Nothing is stored, and so nothing is kept.
+    assert!(!told.contains("table reject"), "{told}");
+    let folder = source.parent().unwrap().join("no folder/nothing*.csv");
+    let told = refused(&database, &folder, &[], "* stands for any part of a name");
+    assert!(told.contains("no file matches the pattern"), "{told}");
+}
