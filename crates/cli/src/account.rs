@@ -246,14 +246,13 @@ fn seen_from<'a>(here: &str, location: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// What was read in another spelling, passed over, mended and left out.
 /// What became of the rows of tables that these did not come into as they were read.
 fn list_changes(text: &mut String, summary: &Summary) {
     let changed = summary.tables.iter().filter_map(|table| Some((table, table.changes?)));
     for (table, changes) in changed {
         let _ = write!(
             text,
-            "merge  {}: {} inserted, {} updated, {} unchanged, {} deleted",
+            "table  {}: {} inserted, {} updated, {} unchanged, {} deleted",
             table.table,
             show_count(changes.inserted),
             show_count(changes.updated),
@@ -272,6 +271,7 @@ fn list_changes(text: &mut String, summary: &Summary) {
     }
 }
 
+/// What was read in another spelling, passed over, mended and left out.
 fn list_mends(text: &mut String, summary: &Summary) {
     for read in &summary.read {
         let _ = writeln!(

@@ -38,10 +38,10 @@ const EXITS: [(Exit, &str); 5] = [
 const ERRORS: &str = "\
 An error is one line on standard error, and what can be done about it a second one:
 
-    error: file /data/t.csv, record 1041, byte 48112, column b: invalid input syntax for type integer: \"...\" (SQLSTATE 22P02)
+    error: file /data/t.csv, line 1042, record 1041, byte 48112, column b: invalid input syntax for type integer: \"...\" (SQLSTATE 22P02)
     hint: ...
 
-`record` counts data records from 1, without the header; `byte` is the offset of the record's first byte in the plain
+`line` is the line in which the record begins, as an editor counts; `record` counts data records from 1, without the header; `byte` is the offset of the record's first byte in the plain
 (decompressed) file: `tail -c +48113 t.csv | head -1` shows it. Values are never printed: where the server quotes one,
 `\"...\"` stands in its place.
 
