@@ -250,8 +250,10 @@ impl Ledger {
             "the ledger in schema {schema} is not read: its tables are not what howdah makes, and could have others' code run with \
              this role's rights; they {what}"
         );
-        Error::new(ErrorKind::Ledger, message).with_hint(
-            "name another ledger with --ledger, which is made if it is not there; or ask the owner of that schema what this is",
-        )
+        Error::new(ErrorKind::Ledger, message).with_hint(format!(
+            "if that is meant, and owner and loaders trust each other, give schema and tables to a group (NOLOGIN) that all of them are \
+             members of: ALTER SCHEMA {schema} OWNER TO, ALTER TABLE ... OWNER TO, and the functions of triggers too; else ask the owner \
+             of that schema what this is, or name another ledger with --ledger, which does not know what is loaded by this one"
+        ))
     }
 }
