@@ -79,6 +79,7 @@ pub mod truncate;
 
 mod error;
 mod locks;
+mod membership;
 mod same_table;
 pub mod sql;
 mod tree;

@@ -352,3 +352,77 @@ fn what_others_may_have_told_a_job_is_not_done_by_who_goes_on_with_it() {
     resume(&["--ledger", "howdah", "--reject-file", other.to_str().unwrap()]).expect_code(3);
     assert!(std::fs::exists(&other).unwrap() && !std::fs::exists(&place).unwrap());
 }
+
+/// Of memberships those count by which one role acts as the other, and no role that logs in is trusted for having others as members.
+#[test]
+fn memberships_by_which_nobody_acts_as_another_make_nobody_trusted() {
+    for (major, grant, is_trusted) in [
+        (13, "GRANT stranger TO loader", false),
+        (13, "GRANT loader TO stranger", true),
+        (18, "GRANT stranger TO loader", false),
+        // As whoever makes a role becomes a member of it.
+        (18, "GRANT stranger TO loader WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", false),
+        (18, "GRANT loader TO stranger WITH INHERIT FALSE, SET FALSE", false),
+        (18, "GRANT loader TO stranger WITH INHERIT FALSE, SET TRUE", true),
+        // It could grant itself the rest.
+        (18, "GRANT loader TO stranger WITH ADMIN TRUE, INHERIT FALSE, SET FALSE", true),
+    ] {
+        let stage = Stage::new(major);
+        stage.make_functions();
+        let loader = format!("loader_{}", stage.database.name());
+        let grant = grant.replace("stranger", &stage.stranger).replace("loader", &loader);
+        stage.database.sql(&format!("CREATE ROLE {loader} LOGIN; GRANT INSERT ON t TO {loader}; {grant}"));
+        stage.load_as(&stage.stranger, 1, &[]).expect_code(0);
+        stage.as_stranger(
+            "GRANT USAGE ON SCHEMA howdah TO PUBLIC; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO PUBLIC; \
+             CREATE TRIGGER fire BEFORE INSERT ON howdah.job FOR EACH ROW EXECUTE FUNCTION of_stranger.fired()",
+        );
+        let loaded = stage.load_as(&loader, 2, &[]);
+        let told = loaded.expect_code(i32::from(!is_trusted)).stderr;
+        assert_eq!(!told.contains("has a trigger"), is_trusted, "PostgreSQL {major}, {grant}: {told}");
+        if !is_trusted {
+            stage.expect_nothing_called(&grant);
+        }
+    }
+}
+
+/// As the hint says, for a trigger that the owner of a shared ledger has made himself.
+#[test]
+fn a_ledger_with_a_trigger_is_written_when_it_belongs_to_a_group_of_its_loaders() {
+    for major in [13, 18] {
+        let stage = Stage::new(major);
+        stage.make_functions();
+        let (loader, group) =
+            (format!("loader_{}", stage.database.name()), format!("group_{}", stage.database.name()));
+        stage.database.sql(&format!(
+            "CREATE ROLE {group} NOLOGIN; CREATE ROLE {loader} LOGIN; GRANT {group} TO {loader}, {}; GRANT INSERT ON t TO {loader}",
+            stage.stranger
+        ));
+        stage.load_as(&stage.stranger, 1, &[]).expect_code(0);
+        stage.as_stranger(&format!(
+            "CREATE TRIGGER fire BEFORE INSERT ON howdah.job FOR EACH ROW EXECUTE FUNCTION of_stranger.fired(); \
+             GRANT USAGE ON SCHEMA howdah TO {loader}; GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA howdah TO {loader}"
+        ));
+        let refused = stage.load_as(&loader, 2, &[]).expect_code(1).stderr;
+        assert!(
+            refused.contains("ALTER SCHEMA \"howdah\" OWNER TO")
+                && refused.contains("does not know what is loaded by this one"),
+            "PostgreSQL {major}: {refused}"
+        );
+        let tables = stage.database.value(
+            "SELECT string_agg(format('ALTER TABLE howdah.%I OWNER TO owner', tablename), '; ') FROM pg_tables WHERE schemaname = 'howdah'",
+        );
+        stage.database.sql(&format!(
+            "ALTER SCHEMA howdah OWNER TO {group}; {}; ALTER FUNCTION of_stranger.fired() OWNER TO {group}",
+            tables.replace("TO owner", &format!("TO {group}"))
+        ));
+        let told = stage.load_as(&loader, 2, &[]).expect_code(0).stderr;
+        assert!(!told.contains("the ledger in schema"), "PostgreSQL {major}: {told}");
+        assert_eq!(
+            stage.database.value("SELECT count(*) FROM public.called"),
+            "1",
+            "PostgreSQL {major}: {told}"
+        );
+    }
+}

@@ -7,19 +7,20 @@
 
 use super::Ledger;
 use super::origin::table_oid_where;
+use crate::membership::acts_as_sql;
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Schemas but the one named `$1` with a ledger that this role may read, owned with its tables by superusers or members of the owner of
+/// Schemas but the one named `$1` with a ledger that this role may read, owned with its tables by superusers or roles that act as the owner of
 /// the table `$2`. These are plain tables whose columns are of the server's own types: reading them calls nothing. An older one, which
 /// lacks a column that is asked for, is left alone until its next load has renewed it.
 const LEDGERS_SQL: &str = "\
     SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_namespace n \
     JOIN pg_catalog.pg_class t ON t.oid = pg_catalog.to_regclass($2)::pg_catalog.oid \
     WHERE n.nspname <> $1 AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
-      AND pg_catalog.pg_has_role(n.nspowner, t.relowner, 'MEMBER') \
+      AND @owns@ \
       AND EXISTS (SELECT FROM pg_catalog.pg_class m WHERE m.relnamespace = n.oid AND m.relname = 'migration' AND m.relkind = 'r') \
       AND NOT EXISTS ( \
           SELECT FROM (VALUES ('undo', 'kind', 'text'), ('undo', 'undone_at', 'timestamptz'), ('undo', 'table_oid', 'oid'), \
@@ -34,7 +35,7 @@ const LEDGERS_SQL: &str = "\
               WHERE c.relnamespace = n.oid AND c.relname = read.name AND c.relkind = 'r' AND c.relpersistence <> 't' \
                 AND NOT c.relrowsecurity AND NOT c.relhasrules \
                 AND a.attname = read.field AND y.typname = read.type \
-                AND pg_catalog.pg_has_role(c.relowner, t.relowner, 'MEMBER') \
+                AND @has_table@ \
                 AND pg_catalog.has_table_privilege(c.oid, 'SELECT') \
                 AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent)))) \
     ORDER BY 1";
@@ -51,7 +52,10 @@ impl Ledger {
     ) -> Result<Option<Ledger>> {
         let asked: [(&(dyn ToSql + Sync), Type); 2] =
             [(&self.schema, Type::TEXT), (&quote_relation(relation), Type::TEXT)];
-        let rows = self.ask(session, LEDGERS_SQL, &asked, "looking for other ledgers").await?;
+        let sql = LEDGERS_SQL
+            .replace("@owns@", &acts_as_sql("n.nspowner", "t.relowner"))
+            .replace("@has_table@", &acts_as_sql("c.relowner", "t.relowner"));
+        let rows = self.ask(session, &sql, &asked, "looking for other ledgers").await?;
         for row in rows {
             let other = Ledger::new(row.get(0));
             if other.holds_changes_of(session, relation).await? {

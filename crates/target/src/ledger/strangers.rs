@@ -3,6 +3,7 @@
 
 use super::Ledger;
 use super::schema::LEDGER_TABLES;
+use crate::membership::{acts_as_sql, is_of_group_sql};
 use crate::session::Session;
 use crate::sql::quote_ident;
 use howdah_model::Result;
@@ -13,17 +14,15 @@ pub(super) const SEEN_BY_SQL: &str = "\
     JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER \
     JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()";
 
-/// Whether the role of this OID, 0 being PUBLIC, is none of these: a superuser, one of the owner of the database, one that could act as
-/// this role, or one that this role is a member of: a superuser is that of none. Before PostgreSQL 16 a role that logs in can make any
-/// other a member of itself, which then says nothing.
+/// Whether the role of this OID, 0 being PUBLIC, is none of these: a superuser, one that acts as the owner of the database or as this
+/// role, or a group that this role is of.
 pub(super) fn is_stranger_sql(role_oid: &str) -> String {
     format!(
         "NOT EXISTS (SELECT FROM pg_catalog.pg_roles near WHERE near.oid = {role_oid} \
-            AND (near.rolsuper OR near.rolname = 'pg_database_owner' OR pg_catalog.pg_has_role(near.oid, d.datdba, 'MEMBER') \
-                 OR pg_catalog.pg_has_role(near.oid, me.oid, 'MEMBER') \
-                 OR NOT me.rolsuper AND pg_catalog.pg_has_role(me.oid, near.oid, 'MEMBER') \
-                    AND (NOT near.rolcanlogin \
-                         OR pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 160000)))"
+            AND (near.rolsuper OR near.rolname = 'pg_database_owner' OR {} OR {} OR {}))",
+        acts_as_sql("near.oid", "d.datdba"),
+        acts_as_sql("near.oid", "me.oid"),
+        is_of_group_sql("me", "near")
     )
 }
 
@@ -35,7 +34,7 @@ const OWNERS_SQL: &str = "\
     CROSS JOIN LATERAL (SELECT n.nspowner \
         UNION ALL SELECT c.relowner FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid AND c.relname = ANY ($2)) AS o (oid) \
     WHERE n.nspname = $1 AND @is_stranger@ \
-      AND NOT coalesce((SELECT pg_catalog.bool_and(pg_catalog.pg_has_role(o.oid, t.relowner, 'MEMBER')) \
+      AND NOT coalesce((SELECT pg_catalog.bool_and(@acts_as@) \
                         FROM pg_catalog.pg_class t WHERE t.oid = ANY ($3)), false) \
     ORDER BY 1";
 
@@ -84,8 +83,10 @@ impl Ledger {
             (&&LEDGER_TABLES[..], Type::TEXT_ARRAY),
             (&table_oids, Type::OID_ARRAY),
         ];
-        let sql =
-            OWNERS_SQL.replace("@seen_by@", SEEN_BY_SQL).replace("@is_stranger@", &is_stranger_sql("o.oid"));
+        let sql = OWNERS_SQL
+            .replace("@seen_by@", SEEN_BY_SQL)
+            .replace("@is_stranger@", &is_stranger_sql("o.oid"))
+            .replace("@acts_as@", &acts_as_sql("o.oid", "t.relowner"));
         let rows = self.ask(session, &sql, &asked, "looking whose the ledger is").await?;
         Ok(rows.iter().map(|row| quote_ident(row.get(0))).collect())
     }

@@ -5,6 +5,7 @@
 //! the old table; where it has none, or is another role's, the build tells.
 
 use crate::error::session_error;
+use crate::membership::acts_as_sql;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::undo::SPELLING_SQL;
@@ -70,11 +71,13 @@ async fn look(session: &Session, old: &Relation) -> Result<Vec<(String, Option<S
 /// Functions of indexes are whatever the table's owner wants them to be, and a plan would call them with this role's rights, which
 /// READ ONLY keeps from little: the owner must be able to act as this role anyway.
 async fn may_call(session: &Session, old: &Relation) -> Result<bool> {
-    let sql = "SELECT pg_catalog.pg_has_role(c.relowner, me.oid, 'MEMBER') \
-               FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-               JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER WHERE n.nspname = $1 AND c.relname = $2";
+    let sql = format!(
+        "SELECT {} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER WHERE n.nspname = $1 AND c.relname = $2",
+        acts_as_sql("c.relowner", "me.oid")
+    );
     let names: [(&(dyn ToSql + Sync), Type); 2] = [(&old.schema, Type::TEXT), (&old.name, Type::TEXT)];
-    let rows = session.client().query_typed(sql, &names).await;
+    let rows = session.client().query_typed(&sql, &names).await;
     let rows = rows.map_err(|error| session_error(&error, DOING))?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }

@@ -9,6 +9,7 @@
 use super::names::is_of_job;
 use crate::error::session_error;
 use crate::ledger::Ledger;
+use crate::membership::{acts_as_sql, is_of_group_sql};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
@@ -16,15 +17,12 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// What stands under the name `$2` in schema `$1`: its OID, whether it is a table, its owner, and whether that is a role with a say
 /// over this one: it can act as this role, as a superuser can, or change the table `$3` that the rows are for, whose triggers a load
-/// runs anyway; or this role is a member of it. A superuser is that of all roles, and before PostgreSQL 16 a role that logs in can make
-/// any other a member of itself, which then says nothing.
+/// runs anyway; or it is a group that this role is of.
 const STANDS_SQL: &str = "\
     SELECT c.oid, c.relkind = 'r', owner.rolname::pg_catalog.text, \
-           pg_catalog.pg_has_role(owner.oid, me.oid, 'MEMBER') \
-           OR coalesce(pg_catalog.pg_has_role(owner.oid, \
-                  (SELECT t.relowner FROM pg_catalog.pg_class t WHERE t.oid = pg_catalog.to_regclass($3)::pg_catalog.oid), 'MEMBER'), false) \
-           OR (NOT me.rolsuper AND pg_catalog.pg_has_role(me.oid, owner.oid, 'MEMBER') \
-               AND (NOT owner.rolcanlogin OR pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 160000)) \
+           @acts_as_me@ OR @is_of_group@ \
+           OR coalesce((SELECT @has_table@ FROM pg_catalog.pg_class t \
+                        WHERE t.oid = pg_catalog.to_regclass($3)::pg_catalog.oid), false) \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     JOIN pg_catalog.pg_roles owner ON owner.oid = c.relowner \
@@ -100,7 +98,11 @@ async fn stands(session: &Session, own: &Relation, table: &Relation) -> Result<O
     let table = quote_relation(table);
     let asked: [(&(dyn ToSql + Sync), Type); 3] =
         [(&own.schema, Type::TEXT), (&own.name, Type::TEXT), (&table, Type::TEXT)];
-    let rows = session.client().query_typed(STANDS_SQL, &asked).await;
+    let sql = STANDS_SQL
+        .replace("@acts_as_me@", &acts_as_sql("owner.oid", "me.oid"))
+        .replace("@is_of_group@", &is_of_group_sql("me", "owner"))
+        .replace("@has_table@", &acts_as_sql("owner.oid", "t.relowner"));
+    let rows = session.client().query_typed(&sql, &asked).await;
     let rows = rows.map_err(|error| session_error(&error, "looking for the staging table"))?;
     Ok(rows.first().map(|row| Stands {
         oid: row.get(0),

@@ -5,6 +5,7 @@
 
 use crate::error::session_error;
 use crate::ledger::Ledger;
+use crate::membership::acts_as_sql;
 use crate::session::Session;
 use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
@@ -21,7 +22,7 @@ const OTHER_SQL: &str = "\
       AND NOT (d.datname IS NOT DISTINCT FROM pg_catalog.current_database() \
                AND l.objid::pg_catalog.int8 = pg_catalog.hashtext($1)::pg_catalog.int8 & 4294967295) \
       AND EXISTS (SELECT FROM pg_catalog.pg_roles r \
-                  WHERE (r.rolsuper@may@) AND pg_catalog.pg_has_role(a.usesysid, r.oid, 'MEMBER')) \
+                  WHERE (r.rolsuper@may@) AND @acts_as@) \
     ORDER BY 1 LIMIT 1";
 
 /// From PostgreSQL 15 on it is a right that can be granted.
@@ -44,7 +45,7 @@ pub async fn mark(session: &Session, ledger: &Ledger) -> Result<()> {
 /// Those of the session.
 pub async fn other(session: &Session, ledger: &Ledger) -> Result<Option<String>> {
     let may = if session.server_version() >= 150_000 { MAY_SQL } else { "" };
-    let sql = OTHER_SQL.replace("@may@", may);
+    let sql = OTHER_SQL.replace("@may@", may).replace("@acts_as@", &acts_as_sql("a.usesysid", "r.oid"));
     let rows = session.rows(&sql, &of(&ledger.schema()), "looking who tunes the server").await?;
     Ok(rows.first().map(|row| row.get(0)))
 }
