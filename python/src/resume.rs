@@ -34,7 +34,7 @@ pub(crate) fn resume<'py>(
             let schema = ledger.as_deref().unwrap_or(LEDGER_DEFAULT);
             let is_own = stop.guard(history::expect_own(&connection, schema, ledger.is_some())).await?;
             let row = stop.guard(history::job(&connection, schema, &job)).await?;
-            let mut job = history::to_resume(&row, schema)?;
+            let mut job = history::to_resume(&row, schema, ledger.is_some())?;
             rerun.apply(&mut job)?;
             let rejected = Rejected::of_begun(&job, &connection, is_own, rerun.reject_file.as_deref())?;
             let adds_rows = adds_rows(&job);

@@ -113,7 +113,7 @@ pub struct TargetOptions {
     /// it; when nothing names a server, the embedded one is used
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
-    /// The schema that keeps the ledger; with `none` a load keeps no ledger, and cannot be resumed [default: howdah]
+    /// The schema that keeps the ledger; one that is named is trusted, whoever may write it. With `none` a load keeps no ledger, and cannot be resumed [default: howdah]
     #[arg(long, value_name = "SCHEMA")]
     pub ledger: Option<String>,
     /// Ask for the password before connecting, as psql does; without this, when the server asks and none is known

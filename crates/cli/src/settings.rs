@@ -85,6 +85,7 @@ impl Settings {
             },
             jobs: jobs(options.run.jobs.as_deref())?,
             ledger: ledger(&options.target),
+            ledger_named: options.target.ledger.is_some(),
             force: options.run.force,
             retry_for_ms: match &options.run.retry_for {
                 Some(text) => units::milliseconds("--retry-for", text)?,

@@ -2,7 +2,6 @@
 
 use crate::Connection;
 use crate::pipeline::Run;
-use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::{Error, ErrorKind, LedgerChoice, Plan};
 use howdah_target::undo::RUN_BY_ANOTHER;
 
@@ -25,9 +24,8 @@ fn command_to(to: Option<&str>, verb: &str, job_id: &str, schema: &str, more: &s
     if let Some(to) = to {
         options += &format!(" --to {}", in_shell(to));
     }
-    if schema != LEDGER_DEFAULT {
-        options += &format!(" --ledger {}", in_shell(schema));
-    }
+    // Also where it is the usual one: a ledger that strangers may write has to be named.
+    options += &format!(" --ledger {}", in_shell(schema));
     options += more;
     let job = in_shell(job_id);
     // A name like `-x` would be taken for an option anywhere before `--`.
@@ -50,15 +48,12 @@ pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str
     let mut full = status_in_full(hint, connection.to_type(), job_id, schema);
     // One that is in full already stands in backquotes.
     if let Some(at) = full.find(RESTORE).filter(|at| !full[..*at].ends_with('`')) {
-        // Who has failed is not the one to run it, nor is the ledger that one's own, most likely: such a ledger has to be named.
-        let restore = match hint.starts_with(RUN_BY_ANOTHER) {
-            true => {
-                let named =
-                    if schema == LEDGER_DEFAULT { format!(" --ledger {schema}") } else { String::new() };
-                command_to(connection.to_type_by_another(), "restore", job_id, schema, &named)
-            }
-            false => command_to(connection.to_type(), "restore", job_id, schema, ""),
+        // Who has failed is not the one to run it.
+        let to = match hint.starts_with(RUN_BY_ANOTHER) {
+            true => connection.to_type_by_another(),
+            false => connection.to_type(),
         };
+        let restore = command_to(to, "restore", job_id, schema, "");
         full.replace_range(at..at + RESTORE.len(), &format!("`{restore}`"));
     }
     error.with_hint(full)
@@ -174,7 +169,10 @@ mod tests {
         let to = "--to 'dbname=prod host=db sslmode=require user=u'";
         let told = command(&connection, "restore", "night load", "books");
         assert_eq!(told, format!("howdah restore 'night load' {to} --ledger books"));
-        assert_eq!(command(&connection, "resume", "a-1", "howdah"), format!("howdah resume a-1 {to}"));
+        assert_eq!(
+            command(&connection, "resume", "a-1", "howdah"),
+            format!("howdah resume a-1 {to} --ledger howdah")
+        );
         assert_eq!(
             command(&connection, "restore", "-x", "books"),
             format!("howdah restore {to} --ledger books -- -x")
@@ -188,15 +186,18 @@ mod tests {
             "`howdah restore a-1 --to 'dbname=prod host=db sslmode=require' --ledger howdah` has to run as the owner"
         );
         let told = full("mend it, then howdah restore");
-        assert_eq!(told, format!("mend it, then `howdah restore a-1 {to}`"));
+        assert_eq!(told, format!("mend it, then `howdah restore a-1 {to} --ledger howdah`"));
         assert_eq!(full(&told), told, "in full already");
         assert_eq!(
             full("`howdah status JOB --reject-file FILE`"),
-            format!("`howdah status a-1 {to} --reject-file FILE`")
+            format!("`howdah status a-1 {to} --ledger howdah --reject-file FILE`")
         );
         let of_option =
             in_full(error("`howdah status JOB --reject-file FILE` writes"), &connection, "-x", "howdah");
-        assert_eq!(of_option.hint(), Some(&*format!("`howdah status {to} --reject-file FILE -- -x` writes")));
+        assert_eq!(
+            of_option.hint(),
+            Some(&*format!("`howdah status {to} --ledger howdah --reject-file FILE -- -x` writes"))
+        );
         assert_eq!(in_shell("it's $x"), "'it'\\''s $x'");
     }
 }

@@ -14,7 +14,7 @@ use crate::beforehand::{warn_of_computed, warn_of_other_tables, warn_of_record_l
 use crate::ending::ended_by;
 use crate::feed::Opened;
 use crate::guards;
-use crate::indexes::{restore_command, restore_named};
+use crate::indexes::restore_command;
 use crate::load::{FAILED_WITHIN, STOPPED_WITHIN, being_restored, guarded};
 use crate::locate::line::with_line;
 use crate::partitioner::Partitioner;
@@ -261,7 +261,7 @@ pub(crate) async fn forget_left(
                 context.tell(format!(
                     "what {job_id} has left stays, as {} may have written that it is a check; {} drops it",
                     strangers.join(", "),
-                    restore_named(context, &ledger, job_id)
+                    restore_command(context, &ledger, job_id)
                 ));
             }
             return Ok(0);

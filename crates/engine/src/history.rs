@@ -140,12 +140,12 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
     }
 }
 
-/// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped.
+/// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped. `named`: the user has named the ledger.
 ///
 /// # Errors
 /// `Usage` when one of its sources cannot be read a second time, or is not known to its end, and for a check; `JobDone` where
 /// nothing is left to do and nothing tells whether its sources are still the same.
-pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
+pub fn to_resume(row: &JobRow, ledger: &str, named: bool) -> Result<Job> {
     let way = Way::of(&row.plan);
     let what = match way {
         Way::Resume => None,
@@ -164,6 +164,7 @@ pub fn to_resume(row: &JobRow, ledger: &str) -> Result<Job> {
     }
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());
+    job.ledger_named = named;
     job.chunk_bytes = Some(row.plan.chunk_bytes);
     job.force = false;
     if job.known == KnownFiles::Load {

@@ -9,6 +9,8 @@ pub(crate) mod early;
 
 pub(crate) use crew::Crew;
 
+use crate::doubted::expect_nothing_left;
+use crate::left_behind::Left;
 use crate::pipeline::Run;
 use crate::plan::{ToCome, decide_indexes};
 use crate::retry::{self, Directive, Patience, directive, patiently};
@@ -17,10 +19,9 @@ use crate::statistics::Rebuilt;
 use crate::stop::interrupted;
 use crate::{Context, Stop, again};
 use futures_util::{StreamExt, stream};
-use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::{Error, ErrorKind, IndexesChoice, IndexesPlan, Result, Stage, Tune};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Ledger, Loading, Undo, UndoKind};
+use howdah_target::ledger::{Ledger, Loading, OwnUndos, Undo, UndoKind};
 use howdah_target::session::Session;
 use howdah_target::undo::drop::{Dropped, drop_chosen};
 use howdah_target::undo::put_back::{How, PutBack, put_back};
@@ -173,7 +174,8 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         } else {
             entries.await
         };
-        let entries = entries.map_err(|error| with_hint(error, &context, ledger, job_id))?;
+        let OwnUndos { believed: entries, doubted, doubted_for } =
+            entries.map_err(|error| with_hint(error, &context, ledger, job_id))?;
         let begun = run.early.begun();
         if !(entries.is_empty() && begun.is_empty()) {
             run.puts_back.store(true, Relaxed);
@@ -196,7 +198,8 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             let analyzed = rebuilt.analyze(&context).await;
             run.analyzed.lock().extend(analyzed);
         }
-        done.map(drop)
+        let left = Left { dropped: doubted, ..Left::default() };
+        done.and_then(|_| expect_nothing_left(&context, ledger, job_id, &left, &doubted_for))
     };
     let done = {
         let mut work = std::pin::pin!(work);
@@ -246,14 +249,14 @@ async fn open_undos(
     ledger: &Ledger,
     job_id: &str,
     retry_for: Duration,
-) -> Result<Vec<Undo>> {
+) -> Result<OwnUndos> {
     let read = || async {
         let session = context.connection.open().await?;
         context.connection.attend(&session, ledger.own_undos(&session, job_id)).await
     };
     let mut open = patiently(context, retry_for, read).await?;
     // Rows wait there for the next run.
-    open.retain(|undo| undo.change.kind != UndoKind::Staging);
+    open.believed.retain(|undo| undo.change.kind != UndoKind::Staging);
     Ok(open)
 }
 
@@ -265,7 +268,7 @@ pub(crate) async fn drop_staging(run: &Run, ledger: &Ledger) -> Result<()> {
     let connection = &run.context.connection;
     let session = connection.open().await?;
     let open = connection.attend(&session, ledger.own_undos(&session, &run.plan.job_id)).await?;
-    for entry in open.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
+    for entry in open.believed.iter().filter(|undo| undo.change.kind == UndoKind::Staging) {
         let how = How { workers_max: None, durable: true, lock_within_ms: put_back_within_ms(&run.plan) };
         connection.attend(&session, put_back(&session, ledger, entry, how)).await?;
     }
@@ -570,13 +573,6 @@ pub(crate) fn with_hint(error: Error, context: &Context, ledger: &Ledger, job_id
 /// What puts back all that the job has changed, for the middle of a sentence.
 pub(crate) fn restore_command(context: &Context, ledger: &Ledger, job_id: &str) -> String {
     format!("`{}`", again::command(&context.connection, "restore", job_id, ledger.schema()))
-}
-
-/// The same where it has to be told that the ledger is trusted.
-pub(crate) fn restore_named(context: &Context, ledger: &Ledger, job_id: &str) -> String {
-    let schema = ledger.schema();
-    let named = if schema == LEDGER_DEFAULT { format!(" --ledger {schema}") } else { String::new() };
-    format!("`{}`", again::command_with(&context.connection, "restore", job_id, schema, &named))
 }
 
 /// An error that is not the one which ends the command, and what to do about it.

@@ -64,6 +64,7 @@ mod indexes;
 mod triggers;
 mod tune;
 
+mod doubted;
 mod left_behind;
 pub mod restore;
 mod settle;

@@ -2,10 +2,12 @@
 
 use crate::begin::Tried;
 use crate::check::write_rejects;
+use crate::doubted::expect_nothing_left;
 use crate::ending::{close_in_time, ended_by};
 use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::indexes::restore_command;
+use crate::left_behind::Left;
 use crate::locate::line::{add_lines, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
@@ -293,12 +295,16 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     let receipts = ledger.receipts(session, &plan.job_id);
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
+    let doubted_for = ledger.doubted_for(session);
     let files = taken::files(session, plan);
     let kept = async { if changes_tables { Ok(()) } else { since_planned().await } };
     // Sent together: one round trip.
-    let ((), (), receipts, dropped, tuned, files) =
-        tokio::try_join!(kept, durable, receipts, dropped, tuned, files)?;
-    let (dropped, tuned) = (!dropped.is_empty(), !tuned.is_empty());
+    let ((), (), receipts, dropped, tuned, files, doubted_for) =
+        tokio::try_join!(kept, durable, receipts, dropped, tuned, files, doubted_for)?;
+    let left = Left { dropped, tuned };
+    // Since it was planned.
+    expect_nothing_left(context, ledger, &plan.job_id, &left, &doubted_for)?;
+    let (dropped, tuned) = (!left.dropped.is_empty(), !left.tuned.is_empty());
     let files = if receipts.is_empty() { files } else { Files::new() };
     let crashed = void > 0;
     Ok(Noted { receipts, dropped, tuned, crashed, emptied, files, ..Noted::default() })

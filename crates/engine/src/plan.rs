@@ -246,8 +246,8 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     let placed = place(heads, &job, progress, sources, &mut plan).await?;
     settled.closed.take().map_or(Ok(()), Err)?;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
-    let begun = settled.history.has_rows();
-    let dated = Box::pin(around_rows(context, &session, &mut plan, &rows_to_come, begun, to_load)).await?;
+    let history = &settled.history;
+    let dated = Box::pin(around_rows(context, &session, &mut plan, &rows_to_come, history, to_load)).await?;
     unused_options::warn(context, &session, &mut plan, &placed).await?;
     plan.warnings.extend(sources::cut_off(&plan.files).into_iter().chain(came).chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan, &placed);
@@ -368,15 +368,20 @@ async fn around_rows(
     session: &Session,
     plan: &mut Plan,
     rows_to_come: &indexes::RowsToCome,
-    begun: bool,
+    history: &History,
     to_load: bool,
 ) -> Result<Vec<new_partitions::Dated>> {
+    let begun = history.has_rows();
     if !settle::is_due_when_empty(&plan.job, begun) {
         settle::make_whole(context, session, plan, to_load).await?;
     }
-    let Looks { open, triggers, tuning, policies, age, strangers } =
+    let Looks { open, triggers, tuning, policies, age, strangers, doubted_for } =
         looks::look(context, session, plan).await?;
-    let when = (begun, to_load);
+    // Of one that is done nothing is loaded any more.
+    if !matches!(history, History::Done { .. }) {
+        strangers::expect_nothing_left(context, session, plan, &doubted_for).await?;
+    }
+    let when = indexes::When { begun, to_load, puts_back: doubted_for.is_empty() };
     plan.indexes = indexes::choose(context, session, plan, rows_to_come, &open, when).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come, triggers).await?;
     let job = &plan.job;
@@ -459,7 +464,7 @@ pub(crate) fn plain_bytes_of(file: &FilePlan, stored_bytes: u64) -> u64 {
 /// The ledger of a job, if it has one.
 pub(crate) fn ledger_of(job: &Job) -> Option<Ledger> {
     match &job.ledger {
-        LedgerChoice::Schema(schema) => Some(Ledger::new(schema)),
+        LedgerChoice::Schema(schema) => Some(Ledger::new(schema).named(job.ledger_named)),
         LedgerChoice::None => None,
     }
 }

@@ -3,12 +3,13 @@
 //! A job that is at work holds an advisory lock; whoever gets that lock for himself knows that nobody is at work on it. What
 //! is quickly done (settings, triggers) is done before this load begins; indexes and constraints, which may take as long as
 //! the load, behind its last row. What cannot be done is told, and is no failure of this load. Statements of a journal that strangers
-//! may write are not run: they would have all rights of whoever loads. Only a load that goes by what a table
+//! may write are not run, unless the ledger is named: they would have all rights of whoever loads. Only a load that goes by what a table
 //! refuses, or makes one like it, needs the table whole before: it is made so, or the load is refused.
 
 use crate::Context;
 use crate::check::forget_left;
-use crate::indexes::{restore_command, restore_named};
+use crate::doubted::not_believed;
+use crate::indexes::restore_command;
 use crate::left_behind::Left;
 use crate::load::being_restored;
 use crate::pipeline::Run;
@@ -20,9 +21,8 @@ use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
     sqlstate,
 };
-use howdah_target::ledger::{Believed, Held, JobStatus, Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
-use howdah_target::sql::quote_ident;
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use howdah_target::{staging, undo};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,11 +59,7 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
         let checks =
             async { if when == When::AtStart { ledger.checks(&session).await } else { Ok(Vec::new()) } };
         // Sent together: one round trip.
-        tokio::try_join!(
-            checks,
-            Left::read(ledger, &session, None),
-            ledger.writers(&session, Believed::Journal)
-        )
+        tokio::try_join!(checks, Left::read(ledger, &session, None), ledger.doubted_for(&session))
     };
     let (checks, left, strangers) = connection.attend(&session, reading).await?;
     if !checks.is_empty() {
@@ -93,7 +89,7 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     Ok(())
 }
 
-/// Warns of what jobs have left at which nobody is at work, and of what an earlier run of this one has: it is not put back.
+/// Warns of what jobs have left at which nobody is at work: it is not put back.
 async fn tell_not_believed(
     run: &Run,
     ledger: &Ledger,
@@ -105,8 +101,7 @@ async fn tell_not_believed(
     left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging);
     let mut jobs = Vec::new();
     for job_id in left.by_job().into_keys() {
-        let is_held = async { Ok(job_id != run.plan.job_id && ledger.is_job_held(session, &job_id).await?) };
-        if !run.context.connection.attend(session, is_held).await? {
+        if !run.context.connection.attend(session, ledger.is_job_held(session, &job_id)).await? {
             jobs.push(job_id);
         }
     }
@@ -115,17 +110,9 @@ async fn tell_not_believed(
     run.warn(format!(
         "what job {job_id}{others} has changed and not put back stays as it is: {}; where you trust them, {} puts it back",
         not_believed(ledger, strangers),
-        restore_named(&run.context, ledger, job_id)
+        restore_command(&run.context, ledger, job_id)
     ));
     Ok(())
-}
-
-fn not_believed(ledger: &Ledger, strangers: &[String]) -> String {
-    format!(
-        "{} may write the journal of the ledger in schema {}, and what it says would run with this role's rights",
-        strangers.join(", "),
-        quote_ident(ledger.schema())
-    )
 }
 
 /// Of these staging tables, those whose rows are waited for no more: `--force` has begun the same work anew.
@@ -210,15 +197,11 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
 async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<()> {
     let (connection, job_id) = (&context.connection, plan.job_id.as_str());
     let session = connection.open().await?;
-    let reading = async {
-        tokio::try_join!(
-            Left::read(ledger, &session, Some(job_id)),
-            ledger.writers(&session, Believed::Journal)
-        )
-    };
+    let reading =
+        async { tokio::try_join!(Left::read(ledger, &session, Some(job_id)), ledger.doubted_for(&session)) };
     let (left, strangers) = connection.attend(&session, reading).await?;
     if !left.is_empty() && !strangers.is_empty() {
-        let restore = restore_named(context, ledger, job_id);
+        let restore = restore_command(context, ledger, job_id);
         let why = not_believed(ledger, &strangers);
         context.warn(format!(
             "what this job has left behind stays: {why}; where you trust them, {restore} puts it back"
@@ -361,9 +344,8 @@ impl Repair<'_> {
     /// By the job that has left it: by all of them, or this one.
     async fn lacking(&self, job: Option<&str>) -> Result<BTreeMap<String, Lacking>> {
         let Repair { context: Context { connection, .. }, session, ledger, plan, .. } = self;
-        let reading = async {
-            tokio::try_join!(Left::read(ledger, session, job), ledger.writers(session, Believed::Journal))
-        };
+        let reading =
+            async { tokio::try_join!(Left::read(ledger, session, job), ledger.doubted_for(session)) };
         let (mut left, strangers) = connection.attend(session, reading).await?;
         let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
         left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));
@@ -399,7 +381,7 @@ impl Repair<'_> {
         let lacking = if waited { self.lacking(Some(job_id)).await?.remove(job_id) } else { Some(lacking) };
         let done = match lacking {
             Some(Lacking { what, strangers, .. }) if !strangers.is_empty() => {
-                let restore = restore_named(self.context, self.ledger, job_id);
+                let restore = restore_command(self.context, self.ledger, job_id);
                 let why = not_believed(self.ledger, &strangers);
                 Err(lacks(&what, job_id, Some(&restore))
                     .with_hint(format!("{why}; where you trust them, {restore} puts it back")))

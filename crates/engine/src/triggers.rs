@@ -40,7 +40,7 @@ async fn enable_left(run: &Run) -> Result<()> {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
     let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
     let session = connection.open().await?;
-    let mut left = connection.attend(&session, ledger.own_undos(&session, job_id)).await?;
+    let mut left = connection.attend(&session, ledger.own_undos(&session, job_id)).await?.believed;
     connection.keep(session);
     left.retain(|undo| undo.change.kind == UndoKind::Trigger);
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);

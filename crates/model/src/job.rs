@@ -393,6 +393,10 @@ pub struct Job {
     /// asked for, so that it is not kept.
     #[serde(skip)]
     pub resumes: Option<String>,
+    /// The user has named the ledger: what it says is believed, whoever may write it. No ledger may say so of itself, so that it is not
+    /// kept.
+    #[serde(skip)]
+    pub ledger_named: bool,
 }
 
 impl Job {
@@ -434,6 +438,7 @@ impl Job {
             verify: Verify::default(),
             rejects_of: None,
             resumes: None,
+            ledger_named: false,
         }
     }
 }

@@ -20,7 +20,7 @@ pub async fn resume(options: &ResumeOptions, process: &Process<'_>) -> Result<Ex
     let trusted = options.target.ledger.is_some();
     let is_own = process.stop.guard(history::expect_own(&connection, schema, trusted)).await?;
     let row = process.stop.guard(history::job(&connection, schema, &options.job)).await?;
-    let mut job = history::to_resume(&row, schema)?;
+    let mut job = history::to_resume(&row, schema, trusted)?;
     options.run.apply(&mut job)?;
     let rejected = Rejected::of_begun(&job, &connection, is_own, options.run.reject_file.as_deref())?;
     let adds_rows = adds_rows(&job);

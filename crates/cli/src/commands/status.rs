@@ -10,7 +10,7 @@ use crate::rejected::kept_line;
 use crate::settings::ledger_schema;
 use crate::units::{show_count, show_rows};
 use howdah_engine::history::{self, FileRow, JobRow, JobStatus};
-use howdah_engine::model::{Result, counted, plural};
+use howdah_engine::model::{ErrorKind, Result, counted, plural};
 use howdah_engine::{Connection, again, rejected};
 
 /// Lists the jobs, or shows one.
@@ -41,6 +41,9 @@ async fn show(options: &StatusOptions, connection: &Connection, printer: &Printe
     if printer.json() {
         printer.out(&json(&[row]));
     } else {
+        if !row.to_put_back.is_empty() || row.status != JobStatus::Done {
+            tell_strange(connection, schema, printer).await?;
+        }
         let told = Told {
             restore: again::command(connection, "restore", &row.job_id, schema),
             further: again::further(connection, &row.plan, schema),
@@ -85,6 +88,17 @@ async fn tell_unread(connection: &Connection, schema: &str, printer: &Printer) -
             Ok(())
         }
         done => done,
+    }
+}
+
+/// The commands that are told name the ledger, which says that it is trusted.
+async fn tell_strange(connection: &Connection, schema: &str, printer: &Printer) -> Result<()> {
+    match history::expect_own(connection, schema, false).await {
+        Err(error) if error.kind() == ErrorKind::Ledger => {
+            printer.warn(error.message());
+            Ok(())
+        }
+        done => done.map(drop),
     }
 }
 

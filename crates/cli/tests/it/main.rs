@@ -70,6 +70,7 @@ mod secrets;
 mod sequences;
 mod sessions;
 mod shadows;
+mod shared_ledger;
 mod strangers;
 mod strike;
 mod toast;

@@ -5,14 +5,14 @@ use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
 use std::path::PathBuf;
 
 /// A database with the tables `t` and `other_t` of a superuser, and a role that may make schemas.
-struct Stage {
-    database: Database,
-    stranger: String,
-    files: Files,
+pub(crate) struct Stage {
+    pub(crate) database: Database,
+    pub(crate) stranger: String,
+    pub(crate) files: Files,
 }
 
 impl Stage {
-    fn new(major: u32) -> Stage {
+    pub(crate) fn new(major: u32) -> Stage {
         let database = Server::shared(major).database();
         let stranger = format!("stranger_{}", database.name());
         database.sql(&format!(
@@ -29,7 +29,7 @@ impl Stage {
         self.database.sql(&format!("SET ROLE {}; {sql}; RESET ROLE", self.stranger));
     }
 
-    fn verb(&self, verb: &str, user: &str) -> HowdahCommand {
+    pub(crate) fn verb(&self, verb: &str, user: &str) -> HowdahCommand {
         let to = self.database.conninfo().replace("user=postgres", &format!("user={user}"));
         howdah(verb).args(["--to", &to])
     }
@@ -38,7 +38,7 @@ impl Stage {
         self.files.put(&format!("{number}.csv"), format!("a,b\n{number},x\n").as_bytes())
     }
 
-    fn load_as(&self, user: &str, number: u32, options: &[&str]) -> Finished {
+    pub(crate) fn load_as(&self, user: &str, number: u32, options: &[&str]) -> Finished {
         let load = self.verb("load", user).args(["--format", "csv", "--header", "--table", "t"]);
         load.args(options).arg(self.file(number)).run(PATIENCE)
     }
@@ -50,6 +50,10 @@ impl Stage {
     /// A role that loads by the grants of a superuser, with more rights than it needs.
     fn share_ledger(&self) {
         self.load(1, &[]).expect_code(0);
+        self.grant_ledger();
+    }
+
+    pub(crate) fn grant_ledger(&self) {
         self.database.sql(&format!(
             "GRANT USAGE ON SCHEMA howdah TO {0}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO {0}",
             self.stranger
@@ -260,7 +264,16 @@ fn a_load_does_not_run_what_others_may_have_written_into_the_journal() {
             assert!(told.contains("`howdah restore forged --to "), "{whose}: {told}");
             assert!(told.contains(" --ledger howdah` puts it back"), "{whose}: {told}");
             stage.expect_nothing_called(&whose);
-            // Nor of the load's own job, whose indexes it has dropped itself and builds again.
+            // Nor of the load's own job, whose rows do not come while that may be missing.
+            let refused = stage.load(3, &["--job-id", "nightly"]).expect_code(1).stderr;
+            assert!(
+                refused.contains("has changed the trigger fire of of_stranger.own and not"),
+                "{whose}: {refused}"
+            );
+            assert_eq!(stage.database.value("SELECT count(*) FROM t WHERE a = 3"), "0", "{whose}: {refused}");
+            stage.expect_nothing_called(&whose);
+            stage.database.sql("UPDATE howdah.undo SET undone_at = now() WHERE job_id = 'nightly'");
+            // What it has dropped itself it builds again.
             let own = stage.load(3, &["--job-id", "nightly", "--indexes", "rebuild"]).expect_code(0).stderr;
             assert!(own.contains("dropped from public.t"), "{whose}: {own}");
             assert_eq!(stage.database.value("SELECT to_regclass('t_a') IS NOT NULL"), "t", "{whose}: {own}");

@@ -167,7 +167,7 @@ async fn open_indexes(run: &Run, session: &mut Option<Session>) -> Result<Vec<(R
     };
     let (entries, roots) = connection.attend(&asked, reading).await?;
     *session = Some(asked);
-    let indexes = entries.into_iter().filter(|entry| entry.change.kind == UndoKind::Index);
+    let indexes = entries.believed.into_iter().filter(|entry| entry.change.kind == UndoKind::Index);
     let loaded = |entry: &Undo| roots.get(&entry.number).unwrap_or(&entry.change.relation).clone();
     Ok(indexes.map(|entry| (loaded(&entry), entry)).collect())
 }

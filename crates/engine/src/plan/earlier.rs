@@ -277,15 +277,9 @@ pub(super) async fn planned(
         planned.toast_compression.take_if(|_| keep);
     }
     let rows_to_come = indexes::rows_to_come(&plan, &[], &settled.history);
-    let dated = around_rows(
-        heads.context,
-        heads.session,
-        &mut plan,
-        &rows_to_come,
-        settled.history.has_rows(),
-        heads.to_load,
-    )
-    .await?;
+    let dated =
+        around_rows(heads.context, heads.session, &mut plan, &rows_to_come, &settled.history, heads.to_load)
+            .await?;
     let extent = Extent {
         near_cpus: heads.context.connection.server_cpus(),
         has_parts: plan.files.iter().any(|file| may_have_parts(file.codec)),

@@ -81,6 +81,17 @@ fn seen_record_bytes(head: &Head) -> Option<f64> {
     (records > 0).then(|| sample.len() as f64 / records as f64)
 }
 
+/// How the run stands that is planned.
+#[derive(Clone, Copy)]
+pub(super) struct When {
+    /// Rows of its job are in.
+    pub(super) begun: bool,
+    /// It is to be loaded now.
+    pub(super) to_load: bool,
+    /// What others have changed and not put back it may put back.
+    pub(super) puts_back: bool,
+}
+
 /// Settles for each table what becomes of what it has, where earlier loads have left this open.
 pub(super) async fn choose(
     context: &Context,
@@ -88,7 +99,7 @@ pub(super) async fn choose(
     plan: &Plan,
     rows_to_come: &RowsToCome,
     open: &[Undo],
-    (begun, to_load): (bool, bool),
+    When { begun, to_load, puts_back }: When,
 ) -> Result<Vec<IndexesPlan>> {
     let Plan { job, job_id, tables, .. } = plan;
     let mut plans = Vec::new();
@@ -128,7 +139,8 @@ pub(super) async fn choose(
                 Some(ledger) => restore_command(context, ledger, job),
                 None => String::new(),
             };
-            plan.notes = notes(open, job_id, comes_first(job, begun, to_load), relation, oids, restore);
+            let first = comes_first(job, begun, to_load);
+            plan.notes = notes(open, job_id, (first, puts_back), relation, oids, restore);
             let not_free = captured.as_ref().filter(|captured| captured.oids.is_empty());
             if let Some(reason) = not_free.and_then(|captured| captured.keep.as_deref()) {
                 plan.notes.push(format!("indexes and foreign keys stay: {reason}"));
@@ -175,7 +187,7 @@ fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
 fn notes(
     open: &[Undo],
     job_id: &str,
-    first: Option<&str>,
+    (first, puts_back): (Option<&str>, bool),
     relation: &Relation,
     oids: &[u32],
     restore: impl Fn(&str) -> String,
@@ -193,7 +205,13 @@ fn notes(
     }
     let note = |(job, names): (&str, BTreeSet<&str>)| {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        if let Some(first) = first {
+        if !puts_back {
+            format!(
+                "job {job} has {verb} {names} of {relation} and not put that back yet: unless that job is still at work, {} does so, and \
+                 no load, as others may write the ledger's journal",
+                restore(job)
+            )
+        } else if let Some(first) = first {
             format!("job {job} has {verb} {names} of {relation}: put back {first}")
         } else if job == job_id {
             format!("an earlier run of this job has {verb} {names}: put back when this one ends")

@@ -23,6 +23,8 @@ pub(super) struct Looks {
     pub(super) age: Option<Age>,
     /// Who it belongs to, where that is a stranger.
     pub(super) strangers: Vec<String>,
+    /// Those for whose sake its journal is not believed.
+    pub(super) doubted_for: Vec<String>,
 }
 
 /// Looks.
@@ -50,6 +52,12 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             None => Ok(Vec::new()),
         }
     };
+    let doubted_for = async {
+        match &ledger {
+            Some(ledger) => ledger.doubted_for(session).await,
+            None => Ok(Vec::new()),
+        }
+    };
     let looking = async {
         try_join!(
             open,
@@ -57,10 +65,11 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             tune::look(session, plan),
             policies::look(session, plan),
             age,
-            strangers
+            strangers,
+            doubted_for
         )
     };
-    let (open, triggers, tuning, policies, age, strangers) =
+    let (open, triggers, tuning, policies, age, strangers, doubted_for) =
         context.connection.attend(session, looking).await?;
-    Ok(Looks { open, triggers, tuning, policies, age, strangers })
+    Ok(Looks { open, triggers, tuning, policies, age, strangers, doubted_for })
 }

@@ -18,7 +18,7 @@ pub struct Proof {
     pub chunks: u64,
     /// So many steps at least that bring rows in: parts and deletions of staged rows, tables that have taken another's place.
     pub steps: u64,
-    /// No change is left to be undone, but for staging tables, which go with the end of the job, and what others may have written.
+    /// No change is left to be undone, but for staging tables, which go with the end of the job.
     pub put_back: bool,
 }
 
@@ -57,11 +57,7 @@ impl Ledger {
         }
         if proof.put_back {
             let undos = of_job("undo");
-            let passed_over = self.noted.passed_over();
-            all.push(format!(
-                "NOT EXISTS (SELECT {undos} AND undone_at IS NULL AND kind <> 'staging' \
-                             AND number <> ALL ('{{{passed_over}}}'::pg_catalog.int8[]))"
-            ));
+            all.push(format!("NOT EXISTS (SELECT {undos} AND undone_at IS NULL AND kind <> 'staging')"));
         }
         all.join(" AND ")
     }

@@ -38,6 +38,7 @@ pub use gone::StoredRows;
 pub(crate) use job_lock::IDLE_IN_TURN_MS;
 pub use job_lock::LOCKS_IN_TURN_MS;
 pub use job_row::{FileRow, JobRow, JobStatus};
+pub use noted::OwnUndos;
 pub use origin::Origin;
 pub use proof::Loading;
 pub(crate) use proof::busy;
@@ -73,6 +74,8 @@ pub struct Ledger {
     volatile: Option<Arc<Volatile>>,
     /// What it was told to note of changes, for as long as the process lasts.
     noted: Noted,
+    /// The user has named it: its journal is believed, whoever may write it.
+    named: bool,
 }
 
 impl Ledger {
@@ -83,7 +86,14 @@ impl Ledger {
             quoted: quote_ident(schema),
             volatile: None,
             noted: Noted::default(),
+            named: false,
         }
+    }
+
+    /// The same, which the user has `named` or not: of one that is named the journal is believed, whoever may write it.
+    #[must_use]
+    pub fn named(self, named: bool) -> Ledger {
+        Ledger { named, ..self }
     }
 
     /// The schema's name, unquoted.

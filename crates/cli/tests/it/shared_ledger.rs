@@ -1,0 +1,101 @@
+//! A ledger that others may write: what a killed load has left is put back or the load is refused, and it is told how to go on.
+
+use crate::gate::{remove_gate, shut_gate_behind};
+use crate::scene::{END_SESSIONS, PATIENCE, run_told};
+use crate::strangers::Stage;
+use howdah_testkit::{Finished, HowdahCommand, MAJORS};
+
+const OPEN: &str = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
+const KEY: &str = "SELECT count(*) FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'p'";
+
+fn owner(stage: &Stage) -> String {
+    format!("owner_{}", stage.database.name())
+}
+
+/// The load of a role that owns table and ledger, which others may write, killed when it had changed all that it changes before the
+/// first row; the same command again.
+fn killed(stage: &Stage, options: &[&str]) -> HowdahCommand {
+    let owner = owner(stage);
+    stage.database.sql(&format!(
+        "CREATE ROLE {owner} LOGIN; ALTER TABLE t OWNER TO {owner}; GRANT ALL ON SCHEMA public TO {owner}; \
+         CREATE SCHEMA howdah AUTHORIZATION {owner}"
+    ));
+    stage.load_as(&owner, 1, &[]).expect_code(0);
+    stage.grant_ledger();
+    stage.database.sql("DELETE FROM t");
+    shut_gate_behind(&stage.database, 0);
+    let load = stage.verb("load", &owner).args(["--format", "csv", "--header", "--table", "t"]);
+    let load = load.args(options).arg(stage.files.put("big.csv", b"a,b\n1,x\n2,y\n"));
+    let mut running = load.spawn();
+    let sleeps =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    let hit = stage.database.wait_for(sleeps, 1, || running.is_running());
+    assert!(hit, "{}", running.stderr_so_far());
+    running.kill();
+    remove_gate(&stage.database);
+    stage.database.sql(END_SESSIONS);
+    load
+}
+
+#[test]
+fn a_load_never_ends_well_without_the_keys_that_a_killed_run_of_it_has_dropped() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        stage.database.sql("ALTER TABLE t ADD PRIMARY KEY (a)");
+        let load = killed(&stage, &["--indexes", "rebuild"]);
+        assert_ne!(stage.database.value(OPEN), "0", "PostgreSQL {major}");
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(
+            refused.contains("has changed the index t_pkey of public.t and 1 more"),
+            "PostgreSQL {major}: {refused}"
+        );
+        assert!(!refused.contains("put back when this one ends"), "PostgreSQL {major}: {refused}");
+        assert_eq!(stage.database.value("SELECT count(*) FROM t"), "0", "PostgreSQL {major}: {refused}");
+        match major % 3 {
+            0 => {
+                let told = load.args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0).stderr;
+                assert!(told.contains("put back when this one ends"), "PostgreSQL {major}: {told}");
+            }
+            1 => {
+                run_told(&refused, "howdah restore ", str::to_owned);
+                assert_eq!(stage.database.value(KEY), "1", "PostgreSQL {major}");
+                load.run(PATIENCE).expect_code(0);
+            }
+            _ => {
+                let job_id = stage.database.value("SELECT job_id FROM howdah.job WHERE status <> 'done'");
+                let verb = |verb: &str| stage.verb(verb, &owner(&stage)).arg(&job_id);
+                let refused = verb("resume").run(PATIENCE).expect_code(1).stderr;
+                assert!(refused.contains("may be written by"), "PostgreSQL {major}: {refused}");
+                let Finished { stdout: status, stderr: warned, .. } =
+                    verb("status").run(PATIENCE).expect_code(0);
+                assert!(warned.contains("may be written by"), "PostgreSQL {major}: {warned}");
+                let further = status.split("go on with it: ").nth(1).unwrap_or_else(|| panic!("{status}"));
+                run_told(&format!("`{}`", further.trim()), "howdah resume ", str::to_owned);
+            }
+        }
+        assert_eq!(stage.database.value(OPEN), "0", "PostgreSQL {major}");
+        assert_eq!(stage.database.value(KEY), "1", "PostgreSQL {major}");
+        assert_eq!(stage.database.value("SELECT count(*) FROM t"), "2", "PostgreSQL {major}");
+    }
+}
+
+#[test]
+fn a_load_never_ends_well_with_triggers_and_settings_as_a_killed_run_of_it_has_left_them() {
+    for options in [&["--triggers", "disable"][..], &["--tune", "table"]] {
+        let stage = Stage::new(18);
+        stage.database.sql(
+            "CREATE FUNCTION public.fired() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER fire BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION public.fired(); \
+             CREATE TABLE other (a integer PRIMARY KEY); \
+             ALTER TABLE t ADD CONSTRAINT refers FOREIGN KEY (a) REFERENCES other; INSERT INTO other VALUES (1), (2); GRANT SELECT, REFERENCES ON other TO PUBLIC",
+        );
+        let load = killed(&stage, options);
+        let left = "SELECT (SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL) + \
+                           (SELECT count(*) FROM howdah.tuned WHERE undone_at IS NULL)";
+        assert_ne!(stage.database.value(left), "0", "{options:?}");
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("and not put that back, and this one may not"), "{options:?}: {refused}");
+        let done = load.args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(stage.database.value(left), "0", "{options:?}: {done}");
+    }
+}
