@@ -38,6 +38,8 @@ impl Rejected {
         let job = match rejects {
             None => job,
             Some(id) => {
+                // What it says of that job is done: no command tells how its files are read.
+                history::expect_own(connection, &schema, job.ledger_named).await?;
                 let row = history::job(connection, &schema, &id).await?;
                 rejected::reload(connection, &schema, &row, job).await?
             }

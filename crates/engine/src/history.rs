@@ -77,8 +77,7 @@ pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
     connection.attend(&session, Ledger::new(schema).exists(&session)).await
 }
 
-/// Whether what the ledger says of its jobs was written by nobody who is a stranger to this role: who is neither a superuser nor owns the
-/// database, nor is one of both roles a member of the other. Elsewhere the ledger has to be `trusted`, since somebody has named it: its
+/// Whether what the ledger says of its jobs was written by nobody who is a stranger to this role, as SECURITY.md says who is. Elsewhere the ledger has to be `trusted`, since somebody has named it: its
 /// sources are read, and its rows come, with all rights of whoever goes on with a job.
 ///
 /// # Errors

@@ -6,6 +6,7 @@
 //! the tables comes back first, where this one goes by it.
 
 pub(crate) mod arrival;
+mod as_begun;
 pub(crate) mod columns;
 mod connecting;
 mod cost;
@@ -237,6 +238,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
         connection.keep(session);
         return nothing_new(plan, settled);
     }
+    let doubted = settled.earlier.take_if(|_| !settled.doubted_for.is_empty());
     if let Some(earlier) = settled.earlier.take() {
         let mut planned = Box::pin(earlier::planned(&heads, plan, settled, earlier, sources)).await?;
         planned.plan.warnings.extend(came.into_iter().chain(read_otherwise));
@@ -244,6 +246,9 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
         return Ok(planned);
     }
     let placed = place(heads, &job, progress, sources, &mut plan).await?;
+    if let Some((earlier, _)) = doubted {
+        as_begun::expect(&plan, &earlier, &settled.doubted_for)?;
+    }
     settled.closed.take().map_or(Ok(()), Err)?;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);
     let history = &settled.history;

@@ -21,7 +21,7 @@ use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
     sqlstate,
 };
-use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Believed, Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use howdah_target::{staging, undo};
@@ -59,7 +59,11 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
         let checks =
             async { if when == When::AtStart { ledger.checks(&session).await } else { Ok(Vec::new()) } };
         // Sent together: one round trip.
-        tokio::try_join!(checks, Left::read(ledger, &session, None), ledger.doubted_for(&session))
+        tokio::try_join!(
+            checks,
+            Left::read(ledger, &session, None),
+            ledger.doubted_for(&session, Believed::Journal)
+        )
     };
     let (checks, left, strangers) = connection.attend(&session, reading).await?;
     if !checks.is_empty() {
@@ -197,8 +201,12 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
 async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<()> {
     let (connection, job_id) = (&context.connection, plan.job_id.as_str());
     let session = connection.open().await?;
-    let reading =
-        async { tokio::try_join!(Left::read(ledger, &session, Some(job_id)), ledger.doubted_for(&session)) };
+    let reading = async {
+        tokio::try_join!(
+            Left::read(ledger, &session, Some(job_id)),
+            ledger.doubted_for(&session, Believed::Journal)
+        )
+    };
     let (left, strangers) = connection.attend(&session, reading).await?;
     if !left.is_empty() && !strangers.is_empty() {
         let restore = restore_command(context, ledger, job_id);
@@ -344,8 +352,9 @@ impl Repair<'_> {
     /// By the job that has left it: by all of them, or this one.
     async fn lacking(&self, job: Option<&str>) -> Result<BTreeMap<String, Lacking>> {
         let Repair { context: Context { connection, .. }, session, ledger, plan, .. } = self;
-        let reading =
-            async { tokio::try_join!(Left::read(ledger, session, job), ledger.doubted_for(session)) };
+        let reading = async {
+            tokio::try_join!(Left::read(ledger, session, job), ledger.doubted_for(session, Believed::Journal))
+        };
         let (mut left, strangers) = connection.attend(session, reading).await?;
         let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
         left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));

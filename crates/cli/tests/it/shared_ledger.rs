@@ -99,3 +99,45 @@ fn a_load_never_ends_well_with_triggers_and_settings_as_a_killed_run_of_it_has_l
         assert_eq!(stage.database.value(left), "0", "{options:?}: {done}");
     }
 }
+
+/// The same command goes on where it would begin so.
+#[test]
+fn a_job_goes_on_in_no_other_table_than_its_command_says_whatever_others_have_written() {
+    for major in [13, 18] {
+        let stage = Stage::new(major);
+        stage.share_ledger();
+        let rows: String = (10..20_000).map(|a| format!("{a},x\n")).collect();
+        let source = stage.files.put("big.csv", format!("a,b\n{rows}").as_bytes());
+        let load =
+            stage.verb("load", "postgres").args(["--table", "t", "--chunk-size", "64kB", "--job-id", "big"]);
+        let load = load.arg(&source);
+        load.run(PATIENCE).expect_code(0);
+        let begin_again = "DELETE FROM howdah.chunk WHERE job_id = 'big' AND chunk_no = 1; \
+                           UPDATE howdah.job SET status = 'failed' WHERE job_id = 'big'";
+        stage.database.sql(begin_again);
+        load.run(PATIENCE).expect_code(0);
+        stage.database.sql(begin_again);
+        // A table that the first run has made.
+        let made =
+            stage.verb("load", "postgres").args(["--table", "made", "--create", "--chunk-size", "64kB"]);
+        let made = made.args(["--job-id", "big_made"]).arg(&source);
+        made.run(PATIENCE).expect_code(0);
+        stage.database.sql(&begin_again.replace("'big'", "'big_made'"));
+        made.run(PATIENCE).expect_code(0);
+        let oid = |table: &str| stage.database.value(&format!("SELECT '{table}'::regclass::oid"));
+        stage.as_stranger(&format!(
+            r#"UPDATE howdah.job SET plan = replace(replace(replace(plan::text, '"name": "t"', '"name": "other_t"'), '\"t\"', '\"other_t\"'),
+                   '"oid": {}', '"oid": {}')::jsonb WHERE job_id = 'big'"#,
+            oid("t"),
+            oid("other_t")
+        ));
+        stage.database.sql("INSERT INTO other_t VALUES (1)");
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("(rows go to other tables)"), "PostgreSQL {major}: {refused}");
+        assert!(refused.contains("add --ledger howdah"), "PostgreSQL {major}: {refused}");
+        let others = "SELECT count(*) > 1 FROM other_t";
+        assert_eq!(stage.database.value(others), "f", "PostgreSQL {major}: {refused}");
+        load.args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0);
+        assert_eq!(stage.database.value(others), "t", "PostgreSQL {major}: as is trusted");
+    }
+}

@@ -25,7 +25,7 @@ impl Stage {
         Stage { database, stranger, files: Files::new() }
     }
 
-    fn as_stranger(&self, sql: &str) {
+    pub(crate) fn as_stranger(&self, sql: &str) {
         self.database.sql(&format!("SET ROLE {}; {sql}; RESET ROLE", self.stranger));
     }
 
@@ -48,7 +48,7 @@ impl Stage {
     }
 
     /// A role that loads by the grants of a superuser, with more rights than it needs.
-    fn share_ledger(&self) {
+    pub(crate) fn share_ledger(&self) {
         self.load(1, &[]).expect_code(0);
         self.grant_ledger();
     }
@@ -364,6 +364,11 @@ fn what_others_may_have_told_a_job_is_not_done_by_who_goes_on_with_it() {
     let other = stage.files.path().join("other.csv");
     resume(&["--ledger", "howdah", "--reject-file", other.to_str().unwrap()]).expect_code(3);
     assert!(std::fs::exists(&other).unwrap() && !std::fs::exists(&place).unwrap());
+    // Nor who loads what it has rejected.
+    let rejects = stage.verb("plan", "postgres").args(["--rejects", "job"]).arg(&other);
+    let refused = rejects.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains(&what) && refused.contains("add --ledger howdah"), "{refused}");
+    rejects.args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0);
 }
 
 /// Of memberships those count by which one role acts as the other, and no role that logs in is trusted for having others as members.

@@ -23,7 +23,7 @@ use howdah_model::{
     show_size,
 };
 use howdah_source::Object;
-use howdah_target::ledger::{JobRow, JobStatus, Ledger, Origin};
+use howdah_target::ledger::{Believed, JobRow, JobStatus, Ledger, Origin};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::staging;
@@ -89,6 +89,10 @@ pub(super) async fn go_on(
     let once_more = begun.force || begun.known == KnownFiles::Load || begun.once_more_until.is_some();
     let (chunk_bytes, began) = (Some(chunk_bytes), Some(Began { at: row.started_at, once_more }));
     let earlier = tables.filter(|_| bound).map(|tables| (row.plan, tables));
+    let doubted_for = match (&earlier, done) {
+        (Some(_), false) => ledger.doubted_for(session, Believed::Jobs).await?,
+        _ => Vec::new(),
+    };
     let name = row.job_id;
     Ok(Some(Settled {
         name,
@@ -97,6 +101,7 @@ pub(super) async fn go_on(
         history,
         began,
         earlier,
+        doubted_for,
         value_settings,
         own: None,
         closed: None,
@@ -233,7 +238,7 @@ fn made(plan: &TablePlan, table: &Table) -> bool {
 
 /// What cannot be mended is a record that was rejected with `--on-error skip`, and none that counts without: chunks that are
 /// stored would be found to hold other records.
-fn expect_same_count(plan: &Plan, before: &BadRecords) -> Result<()> {
+pub(super) fn expect_same_count(plan: &Plan, before: &BadRecords) -> Result<()> {
     let now = plan.job.bad_records.on_error;
     // Of those that are read in ranges the lines stay in their places.
     let is_mended = |(no, file): (u32, &FilePlan)| {

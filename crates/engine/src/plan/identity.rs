@@ -37,6 +37,8 @@ pub(super) struct Settled {
     pub(super) began: Option<Began>,
     /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
     pub(super) earlier: Option<(Plan, Vec<Table>)>,
+    /// Who else may have written that, and is not believed: it is compared with what this run would decide, and not gone by.
+    pub(super) doubted_for: Vec<String>,
     /// How that run has read values; none where it has decided nothing, or did not say.
     pub(super) value_settings: ValueSettings,
     /// The job's files among those found, where others came since it began.
@@ -524,6 +526,7 @@ fn fresh(name: String, job: &Job) -> Settled {
         history: History::Fresh,
         began: None,
         earlier: None,
+        doubted_for: Vec::new(),
         value_settings: ValueSettings::new(),
         own: None,
         closed: None,

@@ -4,7 +4,7 @@
 use super::{ledger_of, policies, triggers, tune};
 use crate::Context;
 use howdah_model::{Plan, Result};
-use howdah_target::ledger::{Age, Undo};
+use howdah_target::ledger::{Age, Believed, Undo};
 use howdah_target::policies::Policies;
 use howdah_target::session::Session;
 use howdah_target::undo::triggers::Triggers;
@@ -54,7 +54,7 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
     };
     let doubted_for = async {
         match &ledger {
-            Some(ledger) => ledger.doubted_for(session).await,
+            Some(ledger) => ledger.doubted_for(session, Believed::Journal).await,
             None => Ok(Vec::new()),
         }
     };

@@ -1,7 +1,7 @@
 //! What this process has written into the journal itself. Where others may write there too, nothing else of it is believed: its
 //! statements run with the rights of whoever puts back.
 
-use super::{Held, Ledger, NewUndo, Thing, Undo};
+use super::{Believed, Held, Ledger, NewUndo, Thing, Undo};
 use crate::session::Session;
 use howdah_model::Result;
 use parking_lot::Mutex;
@@ -55,7 +55,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn own_undos(&self, session: &Session, job_id: &str) -> Result<OwnUndos> {
         let open = self.open_undos(session, Some(job_id));
-        let (open, doubted_for) = try_join!(open, self.doubted_for(session))?;
+        let (open, doubted_for) = try_join!(open, self.doubted_for(session, Believed::Journal))?;
         let is_believed = |undo: &Undo| doubted_for.is_empty() || self.noted.has_change(undo);
         let (believed, doubted) = open.into_iter().partition(is_believed);
         Ok(OwnUndos { believed, doubted, doubted_for })
@@ -67,7 +67,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn own_held(&self, session: &Session, job_id: &str) -> Result<Vec<Held>> {
         let held = self.held(session, Some(job_id));
-        let (mut held, doubted_for) = try_join!(held, self.doubted_for(session))?;
+        let (mut held, doubted_for) = try_join!(held, self.doubted_for(session, Believed::Journal))?;
         held.retain(|held| doubted_for.is_empty() || self.noted.has_held(held));
         Ok(held)
     }

@@ -91,13 +91,12 @@ impl Ledger {
         Ok(rows.iter().map(|row| quote_ident(row.get(0))).collect())
     }
 
-    /// The roles, quoted, for whose sake the journal is not believed: those that could have written it, unless the user has named the
-    /// ledger.
+    /// The roles, quoted, for whose sake this is not believed: those that could have written it, unless the user has named the ledger.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn doubted_for(&self, session: &Session) -> Result<Vec<String>> {
-        if self.named { Ok(Vec::new()) } else { self.writers(session, Believed::Journal).await }
+    pub async fn doubted_for(&self, session: &Session, believed: Believed) -> Result<Vec<String>> {
+        if self.named { Ok(Vec::new()) } else { self.writers(session, believed).await }
     }
 
     /// The roles, quoted, that could have written this into the ledger, if it is there, and that have no say over this role or the

@@ -86,7 +86,9 @@ pub(super) fn of_values(row: &SimpleQueryRow, first: usize) -> ValueSettings {
 
 /// The statement that makes a session which reads values in the one way read them in the other; `None` if it does so already.
 pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Option<String> {
-    let changed = to.iter().filter(|(name, value)| from.get(*name) != Some(value));
+    // Those of a job come from the ledger: others may have written further ones there.
+    let is_of_values = |name: &String| OF_VALUES.contains(&name.as_str());
+    let changed = to.iter().filter(|(name, value)| is_of_values(name) && from.get(*name) != Some(value));
     let set = |(name, value): (&String, &String)| {
         format!("pg_catalog.set_config({}, {}, false)", quote_literal(name), quote_literal(value))
     };
@@ -165,6 +167,14 @@ pub async fn show(session: &Session, names: &[&str]) -> Result<BTreeMap<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_set_but_how_values_are_read() {
+        let to = [("DateStyle", "ISO, DMY"), ("role", "other"), ("search_path", "other")];
+        let to: ValueSettings = to.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let sql = change_values_sql(&ValueSettings::new(), &to);
+        assert_eq!(sql.as_deref(), Some("SELECT pg_catalog.set_config('DateStyle', 'ISO, DMY', false)"));
+    }
 
     #[test]
     fn no_schema_comes_before_that_of_the_server() {
