@@ -42,9 +42,9 @@ impl Pooler {
         Pooler::with_settings(server, mode, &format!("default_pool_size = {sessions}"))
     }
 
-    /// One of sessions that nothing resets before the next client has them.
-    pub fn without_reset(server: &Server) -> Pooler {
-        Pooler::with_settings(server, PoolMode::Session, "server_reset_query =")
+    /// One of sessions that this resets before the next client has them, or nothing does.
+    pub fn with_reset(server: &Server, reset_sql: &str) -> Pooler {
+        Pooler::with_settings(server, PoolMode::Session, &format!("server_reset_query = {reset_sql}"))
     }
 
     fn with_settings(server: &Server, mode: PoolMode, more: &str) -> Pooler {

@@ -72,8 +72,7 @@ fn an_option_that_makes_no_other_job_goes_on_with_this_one() {
     };
     load(&["--on-error", "skip", "--max-errors", "1"]).run(PATIENCE).expect_code(1);
     let few = resume(&database, &["--max-errors", "2"]).run(PATIENCE).expect_code(1).stderr;
-    let hint = "; resume takes no --on-error: give it to the job's `howdah load` command, which goes on with this job; \
-                remove nothing\n";
+    let hint = "hint: howdah check with the same files and table lists them\n";
     assert!(few.ends_with(hint), "{few}");
     database.sql("ALTER TABLE t DROP CONSTRAINT t_id_check");
     load(&["--on-error", "stop"]).run(PATIENCE);

@@ -37,18 +37,30 @@ const LOOK_SQL: &str = "\
     SELECT pid, backend_start, \
            pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) backend_start), \
            pg_catalog.current_setting('port'), pg_catalog.host(pg_catalog.inet_server_addr()), \
-           pg_catalog.current_setting('howdah.handed_on', true) \
+           @marked@ \
     FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
 
-/// A setting of a connection that is about to end. That is a name that nobody else knows.
-const MARK_SQL: &str = "SET howdah.handed_on TO 'yes'; ";
+/// What DISCARD ALL takes away, and less than that may leave: a setting, a prepared statement and a lock, by names and a key that nobody else
+/// has (`howdah.h` in ASCII).
+const MARK_SQL: &str = "SET howdah.handed_on TO 'yes'; PREPARE howdah_handed_on AS SELECT; \
+    SELECT pg_catalog.pg_advisory_lock_shared(x'686f776461682e68'::pg_catalog.int8); ";
+
+const UNMARK_SQL: &str = "\
+    SELECT pg_catalog.pg_advisory_unlock_shared(x'686f776461682e68'::pg_catalog.int8); RESET howdah.handed_on";
+
+/// Some of that is there. Only asked of connections that may have it: to look at all locks takes the server a while.
+const MARKED_SQL: &str = "\
+    coalesce(pg_catalog.current_setting('howdah.handed_on', true), '') = 'yes' \
+    OR EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE name = 'howdah_handed_on') \
+    OR EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid() AND objsubid = 1 \
+               AND classid::pg_catalog.int8 = x'686f7764'::pg_catalog.int8 AND objid::pg_catalog.int8 = x'61682e68'::pg_catalog.int8)";
 
 /// What a connection tells of the process behind it.
 struct Look {
     process: Process,
     /// Nothing stands before it.
     direct: bool,
-    /// It has the setting of one that has ended.
+    /// It has something of one that has ended.
     marked: bool,
 }
 
@@ -56,7 +68,7 @@ struct Look {
 enum Unfit {
     /// It gives each transaction another session.
     OfTransactions,
-    /// It hands sessions on with their settings.
+    /// It hands sessions on with their settings, statements or locks.
     WithoutReset,
 }
 
@@ -83,7 +95,7 @@ impl Drop for Driver {
     }
 }
 
-/// Refuses a pool of transactions, and one of sessions that are handed on with their settings. `another` opens another connection in the
+/// Refuses a pool of transactions, and one of sessions that are handed on with something of theirs. `another` opens another connection in the
 /// same way; it is asked only where what was
 /// dialled is not what the server calls itself, or where the process is older than the connection.
 ///
@@ -94,7 +106,7 @@ pub(super) async fn check<'a>(
     dialled: &Dialled,
     another: impl Fn() -> BoxFuture<'a, Option<Beside>>,
 ) -> Result<()> {
-    let Look { process, direct, .. } = look(first, "", dialled).await?;
+    let Look { process, direct, .. } = look(first, Marks::None, dialled).await?;
     if direct {
         return Ok(());
     }
@@ -106,7 +118,7 @@ pub(super) async fn check<'a>(
     }
 }
 
-/// Asks the first connection, two others that are open beside it one after the other, and whether a setting of the one is there in the
+/// Asks the first connection, two others that are open beside it one after the other, and whether what the one has is there in the
 /// other. Others may take a process in between, or the pool may hand them out by turns: so the first is asked several times in a row
 /// while something else is waited for anyway. Each round trip counts: what stands before a server far away is most often but a tunnel.
 async fn compare<'a>(
@@ -115,7 +127,7 @@ async fn compare<'a>(
     dialled: &Dialled,
     another: impl Fn() -> BoxFuture<'a, Option<Beside>>,
 ) -> Result<Option<Unfit>> {
-    let still = async || Ok::<_, Error>(look(first, "", dialled).await?.process == *process);
+    let still = async || Ok::<_, Error>(look(first, Marks::None, dialled).await?.process == *process);
     // To open a connection takes two round trips at least.
     let still_twice = async || Ok::<_, Error>(still().await? && still().await?);
     let (second, is_same) = join(another(), still_twice()).await;
@@ -123,11 +135,14 @@ async fn compare<'a>(
         return Ok(Some(Unfit::OfTransactions));
     }
     let Some(second) = second else { return Ok(None) };
-    let of_second = look(&second.client, "", dialled).await?.process;
+    let Look { process: of_second, marked, .. } = look(&second.client, Marks::Sought, dialled).await?;
     if of_second == *process {
         return Ok(Some(Unfit::OfTransactions));
     }
-    let (marked, is_same) = join(look(&second.client, MARK_SQL, dialled), still()).await;
+    if marked {
+        return Ok(Some(Unfit::WithoutReset));
+    }
+    let (marked, is_same) = join(look(&second.client, Marks::Left, dialled), still()).await;
     if !is_same? || marked?.process != of_second {
         return Ok(Some(Unfit::OfTransactions));
     }
@@ -136,7 +151,12 @@ async fn compare<'a>(
         return Ok(Some(Unfit::OfTransactions));
     }
     let Some(next) = next else { return Ok(None) };
-    let of_next = look(&next.client, "", dialled).await?;
+    let of_next = look(&next.client, Marks::Sought, dialled).await?;
+    if of_next.marked {
+        // Where not even one of them is left, that is no matter.
+        let _ = next.client.simple_query(UNMARK_SQL).await;
+        let _ = next.client.simple_query("DEALLOCATE howdah_handed_on").await;
+    }
     Ok(match of_next {
         Look { process: of_next, .. } if of_next == *process => Some(Unfit::OfTransactions),
         Look { marked: true, .. } => Some(Unfit::WithoutReset),
@@ -153,11 +173,19 @@ async fn after<'a>(ended: Beside, another: impl Fn() -> BoxFuture<'a, Option<Bes
     another().await
 }
 
-/// The process, behind this statement.
-async fn look(client: &Client, before: &str, dialled: &Dialled) -> Result<Look> {
-    let answers = client.simple_query(&format!("{before}{LOOK_SQL}")).await;
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    None,
+    Left,
+    Sought,
+}
+
+async fn look(client: &Client, marks: Marks, dialled: &Dialled) -> Result<Look> {
+    let before = if marks == Marks::Left { MARK_SQL } else { "" };
+    let marked = if marks == Marks::Sought { MARKED_SQL } else { "false" };
+    let answers = client.simple_query(&format!("{before}{}", LOOK_SQL.replace("@marked@", marked))).await;
     let answers = answers.map_err(|error| session_error(&error, "setting up the session"))?;
-    let row = answers.iter().find_map(|answer| match answer {
+    let row = answers.iter().rev().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
@@ -167,7 +195,7 @@ async fn look(client: &Client, before: &str, dialled: &Dialled) -> Result<Look> 
     let same_port = cell(3).parse::<u16>().ok() == Some(dialled.port);
     let same_address = cell(4).parse::<IpAddr>().ok() == dialled.address;
     let process = Process { pid: cell(0).to_owned(), start: cell(1).to_owned() };
-    Ok(Look { process, direct: is_new && same_port && same_address, marked: cell(5) == "yes" })
+    Ok(Look { process, direct: is_new && same_port && same_address, marked: cell(5) == "t" })
 }
 
 fn of_transactions(port: u16) -> Error {
@@ -183,7 +211,7 @@ fn of_transactions(port: u16) -> Error {
 
 fn without_reset(port: u16) -> Error {
     let message = format!(
-        "a pooler listens on port {port} that hands sessions on as they were left: settings and locks would end up with other users \
+        "a pooler listens on port {port} that hands sessions on as they were left: settings, statements and locks would end up with other users \
          of the pool"
     );
     Error::new(ErrorKind::ConnectionRefused, message).with_hint(

@@ -5,11 +5,12 @@
 
 use crate::build::compared_by_libc;
 
-/// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own.
+/// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own. For the definition of a trigger with
+/// WHEN the server waits for whoever has the table to himself.
 pub(super) const TRIGGERS_SQL: &str = "\
     SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1::pg_catalog.int2 = 1, t.tgtype & 2::pg_catalog.int2 = 2, \
            con.contype::text, con.conname, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relkind = 'p', \
-           t.oid, t.tgparentid, pg_catalog.pg_get_triggerdef(t.oid), current_user::text, \
+           t.oid, t.tgparentid, @definition@, current_user::text, \
            pg_catalog.current_setting('session_replication_role') = 'replica' \
     FROM tree JOIN pg_catalog.pg_trigger t ON t.tgrelid = tree.oid AND t.tgtype & 4::pg_catalog.int2 = 4 \
     JOIN pg_catalog.pg_class c ON c.oid = tree.oid \

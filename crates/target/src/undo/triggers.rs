@@ -111,7 +111,7 @@ pub async fn look(session: &Session, relation: &Relation) -> Result<Triggers> {
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
     let asked = future::join3(
         client.batch_execute(&begin),
-        read(session, relation),
+        read(session, relation, Definitions::Left),
         client.batch_execute("ROLLBACK"),
     );
     let (begun, rows, ended) = asked.await;
@@ -130,7 +130,8 @@ pub async fn look_and_try(session: &Session, relation: &Relation) -> Result<Trig
     let client = session.client();
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
     // Sent together.
-    let (begun, rows) = future::join(client.batch_execute(&begin), read(session, relation)).await;
+    let (begun, rows) =
+        future::join(client.batch_execute(&begin), read(session, relation, Definitions::Left)).await;
     begun.map_err(fail)?;
     let rows = rows?;
     // Who may is for the server to say: extensions of managed servers have a say in it.
@@ -142,10 +143,24 @@ pub async fn look_and_try(session: &Session, relation: &Relation) -> Result<Trig
     Ok(found(&rows, may_replica, session.server_version()))
 }
 
-async fn read(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
+/// Of the triggers that are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Definitions {
+    /// The table is locked.
+    Told,
+    /// Empty: for some, the server waits for a lock.
+    Left,
+}
+
+async fn read(session: &Session, relation: &Relation, definitions: Definitions) -> Result<Vec<Row>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
-    let rows = session.client().query_typed(&format!("{BY_NAME_SQL} {TRIGGERS_SQL}"), &names).await;
+    let definition = match definitions {
+        Definitions::Told => "pg_catalog.pg_get_triggerdef(t.oid)",
+        Definitions::Left => "''::pg_catalog.text",
+    };
+    let sql = format!("{BY_NAME_SQL} {}", TRIGGERS_SQL.replace("@definition@", definition));
+    let rows = session.client().query_typed(&sql, &names).await;
     rows.map_err(|error| session_error(&error, "reading the table's triggers"))
 }
 
@@ -245,7 +260,8 @@ pub async fn disable(
     };
     let disabled = async {
         run(session, relation, &begin).await?;
-        let Triggers { fired, .. } = found(&read(session, relation).await?, false, session.server_version());
+        let rows = read(session, relation, Definitions::Told).await?;
+        let Triggers { fired, .. } = found(&rows, false, session.server_version());
         if !fired.is_empty() {
             ledger.expect_journal(session).await?;
         }

@@ -28,18 +28,28 @@ fn a_pool_of_sessions_is_as_good_as_the_server() {
     drop(pooler);
 }
 
+/// Each of these leaves something: all, prepared statements and locks, locks.
 #[test]
-fn a_pool_that_resets_nothing_is_refused_before_anything_is_set() {
-    let server = Server::private(15, &ServerOptions::default());
-    let (pooler, database) = (Pooler::without_reset(&server), server.database());
-    database.sql(PLAIN);
+fn a_pool_that_does_not_reset_all_is_refused_before_anything_is_set() {
     let files = Files::new();
-    let load = howdah("load").args(["--format", "csv", "--table", "t", "--to", &pooler.conninfo(&database)]);
-    let told = load.arg(files.put("a.csv", &csv(71, 1, 10))).run(PATIENCE).expect_code(1).stderr;
-    assert!(told.contains("hands sessions on as they were left"), "{told}");
-    assert!(told.contains("server_reset_query = DISCARD ALL"), "{told}");
-    assert_eq!(database.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
-    drop(pooler);
+    let source = files.put("a.csv", &csv(71, 1, 10));
+    for reset in ["", "RESET ALL", "RESET ALL; UNLISTEN *; DEALLOCATE ALL"] {
+        let server = Server::private(15, &ServerOptions::default());
+        let (pooler, database) = (Pooler::with_reset(&server, reset), server.database());
+        database.sql(PLAIN);
+        let load = || {
+            let to = pooler.conninfo(&database);
+            howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source)
+        };
+        for _ in 0..2 {
+            let told = load().run(PATIENCE).expect_code(1).stderr;
+            assert!(told.contains("hands sessions on as they were left"), "{reset}: {told}");
+            assert!(told.contains("server_reset_query = DISCARD ALL"), "{reset}: {told}");
+            let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+            assert_eq!(database.value(locks), "0", "{reset}");
+        }
+        drop(pooler);
+    }
 }
 
 /// Whoever waits for a session that a full pool does not give is given that of a worker without work, or between two chunks.
