@@ -79,6 +79,23 @@ fn a_load_never_ends_well_without_the_keys_that_a_killed_run_of_it_has_dropped()
     }
 }
 
+/// As default privileges on tables are granted to roles that were never let into the schema.
+#[test]
+fn grants_on_tables_of_a_schema_that_nobody_else_enters_let_nobody_write() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        stage.database.sql("ALTER TABLE t ADD PRIMARY KEY (a)");
+        let load = killed(&stage, &["--indexes", "rebuild"]);
+        stage.database.sql("GRANT ALL ON ALL TABLES IN SCHEMA howdah TO PUBLIC");
+        load.run(PATIENCE).expect_code(1);
+        stage.shut_ledger();
+        load.run(PATIENCE).expect_code(0);
+        assert_eq!(stage.database.value(OPEN), "0", "PostgreSQL {major}");
+        assert_eq!(stage.database.value(KEY), "1", "PostgreSQL {major}");
+        stage.verb("restore", &owner(&stage)).run(PATIENCE).expect_code(0);
+    }
+}
+
 #[test]
 fn a_load_never_ends_well_with_triggers_and_settings_as_a_killed_run_of_it_has_left_them() {
     for options in [&["--triggers", "disable"][..], &["--tune", "table"]] {

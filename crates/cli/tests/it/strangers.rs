@@ -60,6 +60,11 @@ impl Stage {
         ));
     }
 
+    /// The grants stay, and reach nobody.
+    pub(crate) fn shut_ledger(&self) {
+        self.database.sql(&format!("REVOKE ALL ON SCHEMA howdah FROM {}", self.stranger));
+    }
+
     #[track_caller]
     fn expect_nothing_called(&self, what: &str) {
         let called = self.database.value("SELECT count(*) FROM public.called");

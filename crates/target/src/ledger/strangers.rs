@@ -38,8 +38,9 @@ const OWNERS_SQL: &str = "\
                         FROM pg_catalog.pg_class t WHERE t.oid = ANY ($3)), false) \
     ORDER BY 1";
 
-/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its tables that are among `$3`;
-/// NULL is PUBLIC.
+/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its tables that are among `$3`, and
+/// who come into the schema, which default privileges on tables do not let them; NULL is PUBLIC. Predefined roles (below 16384) are none that
+/// anybody is, and come in everywhere.
 const WRITERS_SQL: &str = "\
     SELECT DISTINCT (SELECT r.rolname::pg_catalog.text FROM pg_catalog.pg_roles r WHERE r.oid = o.oid) \
     FROM pg_catalog.pg_namespace n @seen_by@ \
@@ -50,7 +51,10 @@ const WRITERS_SQL: &str = "\
                                       WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) AS given (acl) \
                   CROSS JOIN LATERAL pg_catalog.aclexplode(given.acl) AS acl \
                   WHERE c.relnamespace = n.oid AND c.relname = ANY ($3) \
-                    AND acl.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRIGGER')) AS o (oid) \
+                    AND acl.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRIGGER') \
+                    AND EXISTS (SELECT FROM pg_catalog.pg_roles r \
+                                WHERE r.oid >= 16384::pg_catalog.oid AND (acl.grantee = 0::pg_catalog.oid OR pg_catalog.pg_has_role(r.oid, acl.grantee, 'MEMBER')) \
+                                  AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') AND @is_strange_role@)) AS o (oid) \
     WHERE n.nspname = $1 AND @is_stranger@ ORDER BY 1";
 
 /// What of a ledger is believed.
@@ -110,8 +114,10 @@ impl Ledger {
             (&&LEDGER_TABLES[..], Type::TEXT_ARRAY),
             (&believed.tables(), Type::TEXT_ARRAY),
         ];
-        let sql =
-            WRITERS_SQL.replace("@seen_by@", SEEN_BY_SQL).replace("@is_stranger@", &is_stranger_sql("o.oid"));
+        let sql = WRITERS_SQL
+            .replace("@seen_by@", SEEN_BY_SQL)
+            .replace("@is_stranger@", &is_stranger_sql("o.oid"))
+            .replace("@is_strange_role@", &is_stranger_sql("r.oid"));
         let rows = self.ask(session, &sql, &asked, "looking who may write the ledger").await?;
         let name = |row: &tokio_postgres::Row| {
             row.get::<_, Option<String>>(0).map_or_else(|| "PUBLIC".to_owned(), |name| quote_ident(&name))
