@@ -1,7 +1,7 @@
 //! One part of the rows comes into its table, in one transaction with the row of the ledger that says so; or all rows of
 //! all tables, together with the end of the job.
 
-use super::statements::Span;
+use super::statements::{PASS_OWN_SQL, Span};
 use super::table::Into;
 use super::{AGAIN, BROKEN_HINT, DOING};
 use crate::build::{lift_sql, with_lift};
@@ -210,6 +210,9 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
         changes.inserted += inserted;
         let update = update(only_others).filter(|_| left(&changes) > 0);
         if let Some(update) = &update {
+            if only_others {
+                run(session, way, PASS_OWN_SQL).await?;
+            }
             changes.updated += execute(session, way, update, span).await?;
             only_others = into.may_remake || into.may_hold_back;
         }
@@ -227,6 +230,7 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
     }
     let may_hold_back = merges && into.may_hold_back && left(&changes) > 0;
     if let Some(held_back) = into.count_held_back_sql(span).filter(|_| may_hold_back) {
+        run(session, way, PASS_OWN_SQL).await?;
         changes.held_back = count(session, way, &held_back, span).await?;
     }
     changes.unchanged = left(&changes).saturating_sub(changes.held_back);

@@ -7,8 +7,22 @@ use crate::sql::{quote_columns, quote_ident, quote_relation};
 /// different ones. See `docs/decisions/2026-11-22-merge.md` for what it gains and why it is three.
 pub const TURNS: u32 = 3;
 
-/// The row `t` is none that the open transaction has written.
-const OF_OTHERS: &str = " AND t.xmin <> pg_catalog.pg_current_xact_id()::pg_catalog.xid";
+/// The row `t` is none that the open transaction has written, nor a subtransaction of it: a PL/pgSQL block with EXCEPTION is one, with a
+/// number of its own behind that of the transaction. What is seen and in progress is our own. Rows keep the number that they had when they
+/// were frozen, also for billions of transactions: one that would be in the future, of which the server tells no state, is such an old one,
+/// if [`PASS_OWN_SQL`] came right before.
+const OF_OTHERS: &str = " AND CASE WHEN t.xmin = pg_catalog.pg_current_xact_id()::pg_catalog.xid THEN false \
+     WHEN pg_catalog.age(t.xmin) >= 0 THEN true \
+     WHEN (pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 - pg_catalog.age(t.xmin))::pg_catalog.text::pg_catalog.xid8 \
+          >= pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot()) THEN true \
+     ELSE pg_catalog.pg_xact_status((pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 \
+          - pg_catalog.age(t.xmin))::pg_catalog.text::pg_catalog.xid8) <> 'in progress' END";
+
+/// Behind this, all numbers of own subtransactions are before the end of the snapshot: one that writes something, here a message that nobody
+/// gets, and is rolled back moves it behind itself.
+pub(super) const PASS_OWN_SQL: &str = "SAVEPOINT howdah_own; \
+     SELECT pg_catalog.pg_logical_emit_message(true, 'howdah', ''::pg_catalog.text); \
+     ROLLBACK TO SAVEPOINT howdah_own; RELEASE SAVEPOINT howdah_own";
 
 /// Rows whose first key column is at or behind one value and before another, both as text; all of them or those of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

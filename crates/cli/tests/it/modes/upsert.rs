@@ -14,7 +14,9 @@ const FUNCTIONS: &str = "\
     CREATE FUNCTION low() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.mail := lower(NEW.mail); RETURN NEW; END'; \
     CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO audit VALUES (NEW.id); RETURN NULL; END'; \
     CREATE FUNCTION mark() RETURNS trigger LANGUAGE plpgsql AS \
-        'BEGIN UPDATE t SET n = n + 100 WHERE id IN (1, NEW.id); RETURN NULL; END'; ";
+        'BEGIN UPDATE t SET n = n + 100 WHERE id IN (1, NEW.id); RETURN NULL; END'; \
+    CREATE FUNCTION mark_apart() RETURNS trigger LANGUAGE plpgsql AS \
+        'BEGIN UPDATE t SET n = n + 100 WHERE id IN (1, NEW.id); RETURN NULL; EXCEPTION WHEN others THEN RETURN NULL; END'; ";
 
 /// A table with a trigger of the root or of a leaf, and an audit of updates.
 fn with_trigger(major: u32, partitioned: bool, trigger: &str) -> Database {
@@ -41,6 +43,7 @@ fn what_a_trigger_has_made_of_a_new_row_stays() {
         "BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION low()",
         "BEFORE INSERT OR UPDATE ON t FOR EACH ROW EXECUTE FUNCTION low()",
         "AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION mark()",
+        "AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION mark_apart()",
     ];
     side_by_side(MAJORS, |major| {
         for (trigger, partitioned) in triggers.iter().flat_map(|trigger| [(trigger, false), (trigger, true)])
