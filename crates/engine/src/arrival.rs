@@ -149,7 +149,8 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         expect_none_left_out(run)?;
     }
     let relations: Vec<&Relation> = tables.iter().map(|(table, _)| &table.table.relation).collect();
-    let in_order = async |session: &Session| order::parents_first(session, &relations).await;
+    let arrival = &run.plan.job.arrival;
+    let in_order = async |session: &Session| order::parents_first(session, &relations, arrival).await;
     let order = on_session(run, in_order).await?;
     let tables: Vec<_> = order.into_iter().map(|no| tables[no]).collect();
     let mut all = Vec::new();

@@ -58,6 +58,30 @@ fn tables_that_lead_to_each_other_come_in_at_once() {
     assert_eq!(database.value("SELECT a.other || ' ' || b.other FROM a, b"), "2 1");
 }
 
+/// A key that is checked at the end asks for no order, one that is not does.
+#[test]
+fn a_circle_with_one_deferred_key_comes_in_by_the_other() {
+    let files = Files::new();
+    files.put("ca.csv", b"id,b\n1,2\n");
+    files.put("cb.csv", b"id,a\n2,1\n");
+    side_by_side(MAJORS, |major| {
+        for (first, second) in [("DEFERRABLE INITIALLY DEFERRED", ""), ("", "DEFERRABLE INITIALLY DEFERRED")]
+        {
+            for options in [&["--atomic"][..], &["--atomic", "--mode", "merge", "--key", "id"]] {
+                let database = Server::shared(major).database();
+                database.sql(&format!(
+                    "CREATE TABLE ca (id int PRIMARY KEY, b int); \
+                     CREATE TABLE cb (id int PRIMARY KEY, a int REFERENCES ca {second}); \
+                     ALTER TABLE ca ADD FOREIGN KEY (b) REFERENCES cb {first}"
+                ));
+                load(&database, &files, options).run(PATIENCE).expect_code(0);
+                let rows = database.value("SELECT ca.b || ' ' || cb.a FROM ca, cb");
+                assert_eq!(rows, "2 1", "PostgreSQL {major}, {first}, {options:?}");
+            }
+        }
+    });
+}
+
 #[test]
 fn rows_are_deleted_behind_those_that_lead_to_them() {
     let files = Files::new();
