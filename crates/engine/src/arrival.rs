@@ -202,7 +202,7 @@ async fn come_in(run: &Run, ledger: &Ledger, tables: &Staged<'_>, all: &[Into]) 
             parts::by_parts(run, ledger, into, *rows).await?;
         }
         for into in all.iter().rev().filter(|_| arrival.delete_missing) {
-            parts::delete_missing(run, ledger, into).await?;
+            parts::delete_missing(run, ledger, into, all).await?;
         }
         let by = run.plan.job.verify;
         for into in all.iter().filter(|_| by != Verify::None) {

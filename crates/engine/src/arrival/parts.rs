@@ -13,7 +13,7 @@ use howdah_model::{Changes, Jobs, Mode, Result};
 use howdah_target::arrival::part;
 use howdah_target::arrival::statements::{Span, TURNS};
 use howdah_target::arrival::table::Into;
-use howdah_target::ledger::{Ledger, Step};
+use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -122,12 +122,12 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     done.into_iter().collect()
 }
 
-/// Deletes what no record has, unless the ledger knows that it is done.
-pub(super) async fn delete_missing(run: &Run, ledger: &Ledger, into: &Into) -> Result<()> {
+/// Deletes what no record has, unless the ledger knows that it is done. Of all tables of the load, no row that the files hold may go with it.
+pub(super) async fn delete_missing(run: &Run, ledger: &Ledger, into: &Into, all: &[Into]) -> Result<()> {
     run.when_open().await?;
+    let all: &Vec<&Into> = &all.iter().collect();
     let delete = async |session: &Session| {
-        let (around, nothing) = (surroundings(run, ledger), Span::default());
-        part::commit_step(session, around, way(run, into), Step::Delete, &nothing).await
+        part::commit_deletion(session, surroundings(run, ledger), way(run, into), all).await
     };
     on_session(run, delete).await?;
     run.steps.fetch_add(1, Ordering::Relaxed);
@@ -165,9 +165,8 @@ async fn one_part(
         return Ok(None);
     }
     let way = part::Way { all_change: progress.all_change.load(Ordering::Relaxed), ..way(run, into) };
-    let once = async |session: &Session| {
-        part::commit_step(session, surroundings(run, ledger), way, Step::Part(no), &span).await
-    };
+    let once =
+        async |session: &Session| part::commit_part(session, surroundings(run, ledger), way, no, &span).await;
     let done = on_session(run, once).await?;
     run.steps.fetch_add(1, Ordering::Relaxed);
     Ok(done)

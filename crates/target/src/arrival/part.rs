@@ -85,41 +85,62 @@ impl Surroundings<'_> {
     }
 }
 
-/// Does one step in a transaction of its own: a part of the rows of the staging table, or the deletion of what no
-/// record has. Returns of how many rows it was and what became of them; `None` if the step was done already.
+/// Brings the part of this number of the rows of the staging table in, in a transaction of its own. Returns how many rows it had and what
+/// became of them; `None` if it was in already.
 ///
 /// # Errors
 /// Server, with what the table has against the rows; Record, when rows came to nothing; those of the session.
-pub async fn commit_step(
+pub async fn commit_part(
+    session: &Session,
+    around: Surroundings<'_>,
+    way: Way<'_>,
+    no: u32,
+    span: &Span,
+) -> Result<Option<(u64, Changes)>> {
+    commit_step(session, around, way, Step::Part(no), async || come_in(session, way, span).await).await
+}
+
+/// Deletes what no record has, in a transaction of its own, unless that is done; `tables` are all of the load.
+///
+/// # Errors
+/// As [`commit_part`]; Record, when rows of the tables would go with those that are deleted.
+pub async fn commit_deletion(
+    session: &Session,
+    around: Surroundings<'_>,
+    way: Way<'_>,
+    tables: &[&Into],
+) -> Result<Option<(u64, Changes)>> {
+    let delete = async || Ok((0, delete_missing(session, way, tables).await?));
+    commit_step(session, around, way, Step::Delete, delete).await
+}
+
+async fn commit_step(
     session: &Session,
     around: Surroundings<'_>,
     way: Way<'_>,
     step: Step,
-    span: &Span,
+    work: impl AsyncFnOnce() -> Result<(u64, Changes)>,
 ) -> Result<Option<(u64, Changes)>> {
-    let work = async {
+    let done = async {
         run(session, way, &around.begin_sql(session)).await?;
         if !around.ledger.claim_step(session, around.job_id, &way.into.relation, step).await? {
             run(session, way, "ROLLBACK").await?;
             return Ok(None);
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
-        let (rows, changes) = match step {
-            Step::Delete => (0, delete_missing(session, way).await?),
-            Step::Part(_) | Step::Truncate | Step::Replace => come_in(session, way, span).await?,
-        };
+        let (rows, changes) = work().await?;
         around.ledger.settle_step(session, around.job_id, &way.into.relation, step, rows, changes).await?;
         commit(session, way).await?;
         Ok(Some((rows, changes)))
     };
-    rolled_back(session, &way.into.relation, work.await).await
+    rolled_back(session, &way.into.relation, done.await).await
 }
 
 /// Brings all rows of all tables in, in one transaction with these statements, which tell the end of the job. Nothing
 /// happens if it is done already. The tables are in the order of [`super::order`]: what goes, goes behind all that comes, the other way round.
 ///
 /// # Errors
-/// As [`commit_step`].
+/// As [`commit_part`] and [`commit_deletion`].
 pub async fn commit_all(
     session: &Session,
     around: Surroundings<'_>,
@@ -127,6 +148,7 @@ pub async fn commit_all(
     ending: impl AsyncFnOnce(&Session) -> Result<()>,
 ) -> Result<()> {
     let Some(first) = ways.first() else { return Ok(()) };
+    let tables: Vec<&Into> = ways.iter().map(|way| way.into).collect();
     let work = async {
         run(session, *first, &around.begin_sql(session)).await?;
         for way in ways {
@@ -140,7 +162,7 @@ pub async fn commit_all(
         for way in ways.iter().rev().filter(|way| way.delete_missing) {
             let (relation, step) = (&way.into.relation, Step::Delete);
             around.ledger.claim_step(session, around.job_id, relation, step).await?;
-            let changes = delete_missing(session, *way).await?;
+            let changes = delete_missing(session, *way, &tables).await?;
             around.ledger.settle_step(session, around.job_id, relation, step, 0, changes).await?;
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
@@ -239,8 +261,16 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
 
 /// What is to go is counted before, and, if not all of it went, behind it: rows that other sessions have deleted meanwhile would seem held
 /// back by the one count, and those that they have inserted by the other.
-async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
+///
+/// A row that another session gives the key of a record, while DELETE waits for it, is deleted with the key that it had: the record comes
+/// once more. What goes with others by ON DELETE CASCADE could not: it refers to what is gone.
+async fn delete_missing(session: &Session, way: Way<'_>, tables: &[&Into]) -> Result<Changes> {
     let (into, all) = (way.into, Span::default());
+    let mut gone_before = Vec::new();
+    for into in tables.iter().filter(|into| into.goes_along) {
+        let way = Way { into, ..way };
+        gone_before.push((way, count(session, way, &into.count_missing_sql(&all), &all).await?));
+    }
     let surplus = match into.may_keep {
         true => count(session, way, &into.count_surplus_sql(), &all).await?,
         false => 0,
@@ -250,7 +280,32 @@ async fn delete_missing(session: &Session, way: Way<'_>) -> Result<Changes> {
         0 => 0,
         less => less.min(count(session, way, &into.count_surplus_sql(), &all).await?),
     };
-    Ok(Changes { deleted, held_back, ..Changes::default() })
+    let mut changes = Changes { deleted, held_back, ..Changes::default() };
+    if deleted == 0 {
+        return Ok(changes);
+    }
+    for (way, before) in gone_before {
+        let gone = count(session, way, &way.into.count_missing_sql(&all), &all).await?;
+        if gone > before {
+            return Err(gone_along(&way.into.relation, gone - before));
+        }
+    }
+    if count(session, way, &into.count_missing_sql(&all), &all).await? > 0 {
+        let (_, again) = come_in(session, way, &all).await?;
+        (changes.inserted, changes.updated) = (again.inserted, again.updated);
+    }
+    Ok(changes)
+}
+
+fn gone_along(relation: &Relation, rows: u64) -> Error {
+    let message = format!(
+        "ON DELETE CASCADE deletes {} of {relation} that the files hold with those that no record has; rolled back",
+        counted(rows, "row")
+    );
+    Error::new(ErrorKind::Record, message).with_hint(
+        "have the files hold the rows that these refer to as well, or load without --delete-missing; if another session has deleted rows of \
+         the table at that moment, run the same command again",
+    )
 }
 
 fn dropped(relation: &Relation, rows: u64) -> Error {

@@ -41,7 +41,7 @@ const KEY_SQL: &str = "\
 /// the column is an identity column, one whose values cannot be given, whether what rows
 /// say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
 /// a trigger (of a partition, too) or a policy may keep rows from being inserted, make something else of those that are, or keep rows from
-/// being changed, and from being deleted. Triggers that check foreign keys, and keys at the end, do none of this.
+/// being changed, and from being deleted, and whether rows are deleted with others that they refer to. Triggers that check foreign keys, and keys at the end, do none of this.
 const COLUMNS_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
@@ -61,7 +61,10 @@ const COLUMNS_SQL: &str = concat!(
     tree_of!("a.attrelid"),
     "SELECT oid FROM tree))) \
                  FROM (VALUES (1, 7::pg_catalog.int2), (2, 4::pg_catalog.int2), (3, 19::pg_catalog.int2), (4, 11::pg_catalog.int2)) \
-                     AS fires (no, at) ORDER BY fires.no) \
+                     AS fires (no, at) ORDER BY fires.no), \
+           EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confdeltype = 'c' AND f.conrelid IN (",
+    tree_of!("a.attrelid"),
+    "SELECT oid FROM tree)) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -142,6 +145,8 @@ pub struct Into {
     pub(super) may_hold_back: bool,
     /// The same of rows that are deleted.
     pub(super) may_keep: bool,
+    /// By ON DELETE CASCADE of a foreign key rows are deleted with those that they refer to.
+    pub(super) goes_along: bool,
 }
 
 impl Into {
@@ -182,6 +187,7 @@ impl Into {
             may_remake: fires(1),
             may_hold_back: fires(2),
             may_keep: fires(3),
+            goes_along: rows.first().is_some_and(|row| row.get(7)),
             partitioned: plan.table.kind == RelationKind::Partitioned,
         })
     }

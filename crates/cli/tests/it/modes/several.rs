@@ -82,6 +82,41 @@ fn a_circle_with_one_deferred_key_comes_in_by_the_other() {
     });
 }
 
+/// ON DELETE CASCADE takes rows along that the files hold.
+#[test]
+fn rows_of_the_files_that_would_go_with_others_end_the_load() {
+    let files = Files::new();
+    files.put("ch.csv", b"id,p\n3,2\n");
+    files.put("pa.csv", b"id,p\n1,\n");
+    side_by_side(MAJORS, |major| {
+        for atomic in ["--atomic=true", "--atomic=false"] {
+            for (schema, rows) in [
+                // 3 leads to 2, and 2 to 1.
+                (
+                    "CREATE TABLE ch (id int PRIMARY KEY, p int REFERENCES ch ON DELETE CASCADE); \
+                     INSERT INTO ch VALUES (1, NULL), (2, 1), (3, 2); CREATE TABLE pa (id int PRIMARY KEY, p int); \
+                     INSERT INTO pa VALUES (1, NULL), (2, NULL)",
+                    "3",
+                ),
+                (
+                    "CREATE TABLE pa (id int PRIMARY KEY, p int); INSERT INTO pa VALUES (1, NULL), (2, NULL); \
+                     CREATE TABLE ch (id int PRIMARY KEY, p int REFERENCES pa ON DELETE CASCADE); INSERT INTO ch VALUES (3, 2)",
+                    "1",
+                ),
+            ] {
+                let database = Server::shared(major).database();
+                database.sql(schema);
+                let options = ["--mode", "merge", "--key", "id", "--delete-missing", atomic];
+                let told = load(&database, &files, &options).run(PATIENCE).expect_code(1).stderr;
+                let what = format!("PostgreSQL {major}, {atomic}, {schema}\n{told}");
+                assert!(told.contains("public.ch") && told.contains("ON DELETE CASCADE"), "{what}");
+                assert_eq!(database.value("SELECT count(*) FROM ch"), rows, "{what}");
+                assert_eq!(database.value("SELECT count(*) FROM ch WHERE id = 3"), "1", "{what}");
+            }
+        }
+    });
+}
+
 #[test]
 fn rows_are_deleted_behind_those_that_lead_to_them() {
     let files = Files::new();

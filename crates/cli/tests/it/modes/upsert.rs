@@ -233,3 +233,29 @@ fn rows_that_others_delete_meanwhile_are_not_held_back() {
     assert!(!told.contains("held back"), "{told}");
     assert_eq!(database.value("SELECT count(*) FROM t"), "1");
 }
+
+/// The load finds record 5 unchanged, and waits to delete row 7, while another session gives that row the key 5.
+#[test]
+fn a_row_that_gets_the_key_of_a_record_meanwhile_is_not_lost_with_those_that_are_missing() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,note\n5,a\n");
+    side_by_side(MAJORS, |major| {
+        for atomic in ["--atomic=true", "--atomic=false"] {
+            let database = Server::shared(major).database();
+            database.sql(
+                "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (5, 'a'), (7, 'b')",
+            );
+            let slowly = "BEGIN; DELETE FROM t WHERE id = 5; UPDATE t SET id = 5 WHERE id = 7; SELECT pg_sleep(4); COMMIT";
+            std::thread::scope(|scope| {
+                scope.spawn(|| database.sql(slowly));
+                let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+                assert!(database.wait_for(waits, 1, || true));
+                let options = ["--mode", "merge", "--key", "id", "--delete-missing", "--lock-timeout", "30s"];
+                changes(&load(&database, &[&source]).args(options).arg(atomic))
+            });
+            let what = format!("PostgreSQL {major}, {atomic}");
+            assert_eq!(database.value(ROWS), "5a", "{what}");
+            assert_nothing_left(&database, &what);
+        }
+    });
+}
