@@ -148,7 +148,8 @@ fn refused(run: &Run, kind: RejectKind) -> Finding {
 
 /// What a foreign key leads to may be among the records that COPY has refused: nobody has read their keys.
 fn admit_refused(rule: &mut Rule, kinds: &[RejectKind]) {
-    let Some(other) = rule.reads.as_ref().filter(|_| rule.leads_to_records).map(ToString::to_string) else {
+    let leads = rule.leads_to_records && rule.sqlstate == howdah_model::sqlstate::FOREIGN_KEY_VIOLATION;
+    let Some(other) = rule.reads.as_ref().filter(|_| leads).map(ToString::to_string) else {
         return;
     };
     let records: u64 = kinds.iter().filter(|kind| kind.table == other).map(|kind| kind.records).sum();

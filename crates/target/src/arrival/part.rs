@@ -204,11 +204,13 @@ pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Res
 ///
 /// Where all are likely to change, they are changed before that: if none is left, there is nothing to insert either. Where a
 /// trigger may make something else of rows that are inserted, the first two are one statement, behind which the trigger has had the last word:
-/// UPDATE then leaves alone what this transaction has written.
+/// UPDATE then leaves alone what this transaction has written. So they are where something besides the key is unique: new rows may take what
+/// changed ones give up.
 async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
     let (into, merges) = (way.into, way.mode == Mode::Merge);
     let update = |only_others| into.update_sql(span, only_others).filter(|_| merges);
-    let both = into.update_and_insert_sql(span).filter(|_| merges && into.may_remake);
+    let both =
+        into.update_and_insert_sql(span).filter(|_| merges && (into.may_remake || into.is_unique_besides));
     let mut changes = Changes::default();
     let left = |changes: &Changes| rows.saturating_sub(changes.inserted + changes.updated);
     // What was changed once is changed once more, and counted twice, if it still differs.

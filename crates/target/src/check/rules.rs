@@ -99,6 +99,15 @@ pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool,
     rules
 }
 
+/// When a row `t` of the table keeps what a record `s` says as well: conditions of the row, and of the record.
+#[derive(Debug, Default)]
+struct Stays {
+    of_row: String,
+    of_record: String,
+    /// A record `w` of the row's key, by this condition, says so too.
+    still: Option<String>,
+}
+
 /// The rules of one table.
 struct OfTable<'a> {
     rows: &'a Rows,
@@ -274,25 +283,25 @@ impl<'a> OfTable<'a> {
         if is_key || is_emptied || self.facts().oid == 0 {
             return;
         }
-        let sql = self.in_table(unique);
+        let (sql, leads_to_records) = (self.in_table(unique), self.hangs_on_records(unique));
         let reads = self.facts().relation.clone();
         let reason = format!("a row of the table has the same value of {what}");
-        self.add(sqlstate::UNIQUE_VIOLATION, &unique.name, reason, sql).reads = Some(reads);
+        let rule = self.add(sqlstate::UNIQUE_VIOLATION, &unique.name, reason, sql);
+        (rule.reads, rule.leads_to_records) = (Some(reads), leads_to_records);
     }
 
     /// Records whose value a row of the table has, which stays when the record comes.
     fn in_table(&self, unique: &Unique) -> String {
         let (rows, there) = (self.keys_of_rows(unique), self.keys_of_table(unique));
-        let mut same: Vec<String> = Vec::new();
-        for (name, part) in unique.names().zip(&unique.parts) {
-            let equals = part.equals.as_deref().unwrap_or("=");
-            same.push(format!("t.{name} {equals} s.{name}"));
-        }
-        let (same, stays) = (same.join(" AND "), self.stays());
-        let whole = format!(
-            "SELECT place, NULL::pg_catalog.int8 FROM ({rows}) AS s \
-             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {same}{stays})"
-        );
+        let same = |of: &str| {
+            let same = unique.names().zip(&unique.parts).map(|(name, part)| {
+                let equals = part.equals.as_deref().unwrap_or("=");
+                format!("{of}.{name} {equals} s.{name}")
+            });
+            same.collect::<Vec<_>>().join(" AND ")
+        };
+        let stays = self.stays(unique);
+        let whole = in_any(&rows, &there, same, &stays);
         if !unique.nulls_alike {
             return whole;
         }
@@ -301,31 +310,66 @@ impl<'a> OfTable<'a> {
             let fields: Vec<String> = unique.names().map(|name| format!("{of}.{name}")).collect();
             format!("ROW({})::pg_catalog.record", fields.join(", "))
         };
-        format!(
-            "{whole} UNION ALL SELECT place, NULL FROM ({rows}) AS s WHERE NOT ({}) \
-             AND EXISTS (SELECT FROM ({there}) AS t WHERE NOT ({}) AND {} OPERATOR(pg_catalog.=) {}{stays})",
-            unique.is_whole("s"),
-            unique.is_whole("t"),
-            record("t"),
-            record("s")
-        )
+        let alike = |of: &str| {
+            format!(
+                "NOT ({}) AND NOT ({}) AND {} OPERATOR(pg_catalog.=) {}",
+                unique.is_whole("s"),
+                unique.is_whole(of),
+                record(of),
+                record("s")
+            )
+        };
+        format!("{whole} UNION {}", in_any(&rows, &there, alike, &stays))
     }
 
-    /// Where records are merged by a key, the row of that key is changed.
-    fn stays(&self) -> String {
+    /// Which rows of the table keep what they say in this key when a record comes: any of these ways does. Where records are merged by a key, the row of the same key is changed; and so are those of other records, before new
+    /// rows come, which may take what these give up. Whether a row that is changed itself may, hangs on which is changed first.
+    fn stays(&self, unique: &Unique) -> Vec<Stays> {
         if self.arrival.mode != Mode::Merge {
-            return String::new();
+            return vec![Stays::default()];
         }
-        let key = self.facts().uniques.iter().find(|unique| unique.is_on(&self.arrival.key));
-        let equals = |column: &String| {
-            let part = key?.parts.iter().find(|part| part.is(column))?;
-            part.equals.as_deref()
-        };
+        let numbered = |of: &'static str| move |no: usize, _: &str| format!("{of}.m{no}");
+        let named = |of: &'static str| move |_: usize, column: &str| format!("{of}.{}", quote_ident(column));
+        let other = format!(" AND NOT ({})", self.same_key(numbered("t"), numbered("s")));
+        if !self.is_filled(unique) {
+            return vec![Stays { of_row: other, ..Stays::default() }];
+        }
+        let only = if self.facts().is_partitioned { "" } else { "ONLY " };
+        let (table, waiting) = (quote_relation(&self.facts().relation), &self.rows.waiting);
+        let changes = self.same_key(numbered("t"), named("w"));
+        let is_there = self.same_key(named("r"), numbered("s"));
+        let unchanged = format!("{other} AND NOT EXISTS (SELECT FROM {waiting} AS w WHERE {changes})");
+        let of_record = format!(" AND EXISTS (SELECT FROM {only}{table} AS r WHERE {is_there})");
+        let still = Some(self.same_key(numbered("t"), numbered("w")));
+        vec![
+            Stays { of_row: unchanged, ..Stays::default() },
+            Stays { of_row: other.clone(), of_record, still: None },
+            Stays { of_row: other, still, ..Stays::default() },
+        ]
+    }
+
+    /// The keys by which records are merged are the same, of rows whose columns are named so by number and name.
+    fn same_key(
+        &self,
+        left: impl Fn(usize, &str) -> String,
+        right: impl Fn(usize, &str) -> String,
+    ) -> String {
+        let key = self.merges_by();
+        let equals = |column: &String| key?.parts.iter().find(|part| part.is(column))?.equals.as_deref();
         let equal = (1..).zip(&self.arrival.key).map(|(no, column)| {
-            let equals = equals(column).unwrap_or("=");
-            format!("t.m{no} {equals} s.m{no}")
+            format!("{} {} {}", left(no, column), equals(column).unwrap_or("="), right(no, column))
         });
-        format!(" AND NOT ({})", equal.collect::<Vec<_>>().join(" AND "))
+        equal.collect::<Vec<_>>().join(" AND ")
+    }
+
+    /// Other records may change rows of the table whose values a record repeats.
+    fn hangs_on_records(&self, unique: &Unique) -> bool {
+        self.arrival.mode == Mode::Merge && self.is_filled(unique)
+    }
+
+    /// The files say all that is unique by this key.
+    fn is_filled(&self, unique: &Unique) -> bool {
+        unique.columns.iter().all(|column| self.rows.fields.contains(&quote_ident(column)))
     }
 
     /// The columns by which records are merged, `m1` and so on.
@@ -402,13 +446,18 @@ impl<'a> OfTable<'a> {
         }
         let (rows, there) = (self.keys_of_rows(exclusion), self.keys_of_table(exclusion));
         let names: Vec<String> = exclusion.names().collect();
-        let meet =
-            names.iter().zip(operators).map(|(name, operator)| format!("t.{name} {operator} s.{name}"));
-        let meet = meet.collect::<Vec<_>>().join(" AND ");
+        let meet = |of: &str| {
+            let meet = names
+                .iter()
+                .zip(&operators)
+                .map(|(name, operator)| format!("{of}.{name} {operator} s.{name}"));
+            meet.collect::<Vec<_>>().join(" AND ")
+        };
         let (first, group) =
             if self.in_full { ("t.place", "") } else { ("pg_catalog.min(t.place)", " GROUP BY s.place") };
         let sql = format!(
-            "SELECT s.place, {first} FROM ({rows}) AS s JOIN ({rows}) AS t ON t.place < s.place AND {meet}{group}"
+            "SELECT s.place, {first} FROM ({rows}) AS s JOIN ({rows}) AS t ON t.place < s.place AND {}{group}",
+            meet("t")
         );
         let reason = format!("conflicts with a record of the files by {what}");
         self.add(sqlstate::EXCLUSION_VIOLATION, &exclusion.name, reason, sql).among = Some(Among::Pairs);
@@ -416,14 +465,12 @@ impl<'a> OfTable<'a> {
         if is_emptied {
             return;
         }
-        let stays = self.stays();
-        let sql = format!(
-            "SELECT place, NULL::pg_catalog.int8 FROM ({rows}) AS s \
-             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {meet}{stays})"
-        );
+        let sql = in_any(&rows, &there, meet, &self.stays(exclusion));
+        let leads_to_records = self.hangs_on_records(exclusion);
         let reads = self.facts().relation.clone();
         let reason = format!("conflicts with a row of the table by {what}");
-        self.add(sqlstate::EXCLUSION_VIOLATION, &exclusion.name, reason, sql).reads = Some(reads);
+        let rule = self.add(sqlstate::EXCLUSION_VIOLATION, &exclusion.name, reason, sql);
+        (rule.reads, rule.leads_to_records) = (Some(reads), leads_to_records);
     }
 
     fn foreign(&mut self, foreign: &Foreign) {
@@ -503,6 +550,22 @@ impl<'a> OfTable<'a> {
             self.not_checked("row-level security policies".to_owned(), "only storing rows would tell");
         }
     }
+}
+
+/// Records that meet a row of the table that stays in one of these ways. Each is a join for the planner.
+fn in_any(rows: &str, there: &str, meet: impl Fn(&str) -> String, stays: &[Stays]) -> String {
+    let way = |Stays { of_row, of_record, still }: &Stays| {
+        let still = still
+            .as_ref()
+            .map(|same| format!(" AND EXISTS (SELECT FROM ({rows}) AS w WHERE {same} AND {})", meet("w")));
+        format!(
+            "SELECT place, NULL::pg_catalog.int8 FROM ({rows}) AS s \
+             WHERE EXISTS (SELECT FROM ({there}) AS t WHERE {}{of_row}{}){of_record}",
+            meet("t"),
+            still.unwrap_or_default()
+        )
+    };
+    stays.iter().map(way).collect::<Vec<_>>().join(" UNION ")
 }
 
 /// All but the first record of each key.

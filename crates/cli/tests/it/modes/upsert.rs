@@ -2,7 +2,7 @@
 //! key, and whatever others do to the rows meanwhile.
 
 use super::{assert_nothing_left, changes, load};
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 
 /// What the server itself makes of the rows of `input`.
@@ -256,6 +256,45 @@ fn a_row_that_gets_the_key_of_a_record_meanwhile_is_not_lost_with_those_that_are
             let what = format!("PostgreSQL {major}, {atomic}");
             assert_eq!(database.value(ROWS), "5a", "{what}");
             assert_nothing_left(&database, &what);
+        }
+    });
+}
+
+/// As plain UPDATE and then INSERT take it.
+#[test]
+fn a_new_row_takes_what_a_changed_one_gives_up() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,mail\n1,z\n3,x\n");
+    side_by_side(MAJORS, |major| {
+        for unique in ["UNIQUE (mail)", "EXCLUDE (mail WITH =)"] {
+            let prepared = || {
+                let database = Server::shared(major).database();
+                database.sql(&format!(
+                    "CREATE TABLE t (id int PRIMARY KEY, mail text, {unique}); INSERT INTO t VALUES (1, 'x'), (2, 'y')"
+                ));
+                database
+            };
+            let merge = ["--mode", "merge", "--key", "id"];
+            for options in [&["--atomic"][..], &[], &["--on-error", "skip"]] {
+                let what = format!("PostgreSQL {major}, {unique}, {options:?}");
+                let database = prepared();
+                assert_eq!(
+                    changes(&load(&database, &[&source]).args(merge).args(options)),
+                    [1, 1, 0, 0, 0],
+                    "{what}"
+                );
+                let rows = database.value("SELECT string_agg(id || mail, ' ' ORDER BY id) FROM t");
+                assert_eq!(rows, "1z 2y 3x", "{what}");
+            }
+            let (database, to) = (prepared(), |database: &Database| database.conninfo());
+            let check =
+                howdah("check").args(["--format", "csv", "--header", "--table", "t", "--to", &to(&database)]);
+            check.args(merge).arg(&source).run(PATIENCE).expect_code(0);
+            // Record 1 is left out, and frees nothing.
+            database.sql("ALTER TABLE t ADD CHECK (mail <> 'z')");
+            load(&database, &[&source]).args(merge).args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+            let rows = database.value("SELECT string_agg(id || mail, ' ' ORDER BY id) FROM t");
+            assert_eq!(rows, "1x 2y", "PostgreSQL {major}, {unique}");
         }
     });
 }
