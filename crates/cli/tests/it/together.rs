@@ -182,6 +182,8 @@ fn what_came_together_is_compared_together() {
         let failed = load.run(PATIENCE).expect_code(1);
         assert_eq!(told(&failed)["error"]["kind"], "differs", "{}", failed.stdout);
         assert!(failed.stderr.contains("in the same transaction"), "{}", failed.stderr);
+        // None of them is named for another.
+        assert!(failed.stderr.contains(".csv: public.t: of its records"), "{}", failed.stderr);
         database.sql("DROP TRIGGER spoil ON t; TRUNCATE t");
         let done = load.args(["--force"]).run(PATIENCE).expect_code(0);
         assert_eq!(told(&done)["verified"]["rows"].as_u64(), Some(150), "{}", done.stdout);

@@ -98,18 +98,22 @@ pub(super) fn result(
         2 => "; 1 chunk more differs".to_owned(),
         count => format!("; {} chunks more differ", count - 1),
     };
-    let others = match first.others {
-        0 => String::new(),
+    let of_what = match first.others {
+        0 => format!("of records {from} to {to}"),
         others => {
             let files = counted(others, "other file");
-            format!(", and of those of {files} that came in the same transaction,")
+            format!(
+                "of its records {from} to {to}, or of those of {files} that came in the same transaction,"
+            )
         }
     };
-    let message = format!("{relation}: of records {from} to {to}{others} {}{more}", first.what);
+    let message = format!("{relation}: {of_what} {}{more}", first.what);
+    // Where any of several files may be meant, no record is named.
+    let one = Some(()).filter(|()| first.others == 0);
     let place = Place {
         file: Some(file.location.clone()),
-        record: Some(from),
-        byte: Some(first.start_byte),
+        record: one.map(|()| from),
+        byte: one.map(|()| first.start_byte),
         column: first.column.clone(),
         ..Place::default()
     };
