@@ -1,16 +1,141 @@
 //! What a session takes from the queue at a time: a chunk, or those of several small files that one transaction may take.
 
-use howdah_model::CopyChunk;
+use bytes::Bytes;
+use howdah_model::{CopyChunk, Faster, Form, Omitted, Origin};
+use howdah_transcode::encode::{HEADER, TRAILER};
 
 pub(crate) struct Cargo {
-    /// In the form in which each can be stored by itself.
+    /// In the order of the files, each as it can be stored by itself. Never none.
     pub(crate) chunks: Vec<CopyChunk>,
-    /// The rows of all of them as one COPY takes them, where they are several.
-    pub(crate) rows: Option<Box<CopyChunk>>,
+    rows: Option<Rows>,
+}
+
+/// The rows of several chunks as one COPY takes them.
+pub(crate) struct Rows {
+    pub(crate) form: Form,
+    /// Their sequence's values are among them.
+    pub(crate) numbered: bool,
+    /// Without what the binary format has around them.
+    pub(crate) bytes: Bytes,
+    /// Where those of each chunk end in `bytes`.
+    pub(crate) ends: Vec<usize>,
 }
 
 impl Cargo {
     pub(crate) fn one(chunk: CopyChunk) -> Cargo {
         Cargo { chunks: vec![chunk], rows: None }
+    }
+
+    /// Chunks with their rows; one that is alone takes these for its own.
+    pub(crate) fn together(mut chunks: Vec<CopyChunk>, rows: Rows) -> Cargo {
+        match chunks.as_mut_slice() {
+            [only] => {
+                let is_as_it_is = rows.form == Form::AsIs && !rows.numbered;
+                only.faster = (!is_as_it_is).then(|| rows.faster());
+                Cargo { chunks, rows: None }
+            }
+            _ => Cargo { chunks, rows: Some(rows) },
+        }
+    }
+
+    /// All rows as one chunk, where several came together: as many records and bytes as these have, under the numbers of the first.
+    pub(crate) fn as_one(&self) -> Option<CopyChunk> {
+        let faster = self.rows.as_ref()?.faster();
+        let origin = sum(&self.chunks);
+        Some(CopyChunk {
+            origin,
+            bytes: Bytes::new(),
+            faster: Some(faster),
+            refused: None,
+            aside: Vec::new(),
+        })
+    }
+
+    /// The first half of the chunks and the others, each with its rows; of a chunk that came by itself there is no other half.
+    pub(crate) fn halves(mut self) -> (Cargo, Option<Cargo>) {
+        let Some(Rows { form, numbered, bytes, mut ends }) = self.rows.take() else { return (self, None) };
+        let middle = self.chunks.len() / 2;
+        let behind = (self.chunks.split_off(middle), ends.split_off(middle));
+        let border = ends.last().copied().unwrap_or_default();
+        let first = Rows { form, numbered, bytes: bytes.slice(..border), ends };
+        let ends = behind.1.into_iter().map(|end| end - border).collect();
+        let second = Rows { form, numbered, bytes: bytes.slice(border..), ends };
+        (Cargo::together(self.chunks, first), Some(Cargo::together(behind.0, second)))
+    }
+}
+
+impl Rows {
+    fn faster(&self) -> Faster {
+        let rows = self.bytes.clone();
+        let pieces = match self.form {
+            Form::Binary => vec![Bytes::from_static(&HEADER), rows, Bytes::from_static(&TRAILER)],
+            Form::AsIs | Form::Text => vec![rows],
+        };
+        Faster { numbered: self.numbered, ..Faster::whole(self.form, pieces) }
+    }
+}
+
+fn sum(chunks: &[CopyChunk]) -> Origin {
+    let mut origins = chunks.iter().map(|chunk| chunk.origin);
+    let first = origins.next();
+    let nothing = Origin {
+        file_no: first.map_or(0, |first| first.file_no),
+        chunk_no: first.map_or(0, |first| first.chunk_no),
+        start_byte: 0,
+        end_byte: 0,
+        first_record: 1,
+        records: 0,
+        omitted: Omitted::default(),
+        digest: None,
+    };
+    first.into_iter().chain(origins).fold(nothing, |sum, origin| Origin {
+        end_byte: sum.end_byte + (origin.end_byte - origin.start_byte),
+        records: sum.records + origin.records,
+        ..sum
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(file_no: u32) -> CopyChunk {
+        let origin = Origin {
+            file_no,
+            chunk_no: 0,
+            start_byte: 3,
+            end_byte: 5,
+            first_record: 1,
+            records: 1,
+            omitted: Omitted::default(),
+            digest: None,
+        };
+        CopyChunk { origin, bytes: "1\n".into(), faster: None, refused: None, aside: Vec::new() }
+    }
+
+    /// The rows of what is sent at a time, until each chunk is alone.
+    fn sent(cargo: Cargo, out: &mut Vec<(usize, Vec<u8>)>) {
+        let whole = cargo.as_one();
+        let faster = whole.as_ref().or_else(|| cargo.chunks.first()).and_then(|chunk| chunk.faster.as_ref());
+        let bytes = faster.map(|faster| faster.parcels[0].pieces.concat()).unwrap_or_default();
+        out.push((cargo.chunks.len(), bytes));
+        if let (first, Some(second)) = cargo.halves() {
+            sent(first, out);
+            sent(second, out);
+        }
+    }
+
+    #[test]
+    fn halves_have_the_rows_of_their_chunks() {
+        let rows =
+            || Rows { form: Form::Binary, numbered: false, bytes: "abbccc".into(), ends: vec![1, 3, 6] };
+        let framed = |rows: &[u8]| [&HEADER[..], rows, &TRAILER].concat();
+        let mut tries = Vec::new();
+        sent(Cargo::together((0..3).map(chunk).collect(), rows()), &mut tries);
+        let expected = [(3, "abbccc"), (1, "a"), (2, "bbccc"), (1, "bb"), (1, "ccc")];
+        assert_eq!(tries, expected.map(|(chunks, rows)| (chunks, framed(rows.as_bytes()))));
+        let as_they_are = Rows { form: Form::AsIs, ..rows() };
+        let (first, second) = Cargo::together((0..2).map(chunk).collect(), as_they_are).halves();
+        assert!(first.chunks[0].faster.is_none() && second.is_some_and(|cargo| cargo.as_one().is_none()));
     }
 }

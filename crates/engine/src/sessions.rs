@@ -173,8 +173,8 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
                 () = run.gate.pass() => {}
                 () = run.halt.until_failed() => {}
             }
-            if let Some(chunk) = worker.left.pop_front() {
-                return Ok(Next::Cargo(Cargo::one(chunk)));
+            if let Some(cargo) = worker.left.pop_front() {
+                return Ok(Next::Cargo(cargo));
             }
             tokio::select! {
                 biased;
@@ -283,8 +283,8 @@ struct Worker<'a> {
     patience: Patience,
     /// The server has refused a record of the chunk, and its records are looked at one by one.
     sifted: bool,
-    /// Chunks that did not come in together: they are stored one by one before anything else.
-    left: VecDeque<CopyChunk>,
+    /// Halves of what did not come in together, or the chunks of it: they are stored before anything else.
+    left: VecDeque<Cargo>,
 }
 
 impl<'a> Worker<'a> {

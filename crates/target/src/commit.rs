@@ -154,7 +154,7 @@ pub async fn commit_chunk(
 /// as many records and bytes as they have together.
 ///
 /// [`Outcome::AlreadyStored`] says of several that the ledger has some of them, and that none was stored by this call. Which
-/// record the server has refused is to be found by storing them one by one.
+/// record the server has refused is to be found by storing fewer of them.
 ///
 /// # Errors
 /// As [`commit_chunk`].

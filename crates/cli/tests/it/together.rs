@@ -142,6 +142,28 @@ fn a_bad_record_is_told_of_its_file_and_skipped_alone() {
     }
 }
 
+/// What else would have come together with it does so in smaller parts.
+#[test]
+fn a_bad_record_leaves_most_files_together() {
+    for (major, form) in MAJORS.into_iter().zip(["csv", "text", "binary"]) {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        make_table(&database);
+        database.sql("ALTER TABLE t ADD CHECK (amount >= 0)");
+        put_all(&files, 240);
+        files.put("part0100.csv", format!("{HEADER}300,0,a\n301,-1,b\n302,0,c\n").as_bytes());
+        let load =
+            howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--header", "--jobs", "1"]);
+        let load = load.args(["--format", "csv", "--encode", form, "--on-error", "skip"]);
+        load.arg(files.path()).run(PATIENCE).expect_code(3);
+        assert_eq!(database.value("SELECT count(*) || ' ' || count(DISTINCT id) FROM t"), "719 719");
+        let reject = "SELECT record || ' ' || regexp_replace(location, '.*/', '') FROM howdah.reject NATURAL JOIN howdah.file";
+        assert_eq!(database.value(reject), "2 part0100.csv", "PostgreSQL {major}");
+        let transactions = "SELECT count(DISTINCT xid) FROM howdah.chunk";
+        let transactions: u64 = database.value(transactions).parse().unwrap();
+        assert!(transactions < 24, "{form}: {transactions}");
+    }
+}
+
 /// Whichever COMMIT it is.
 #[test]
 fn lost_answers_to_commit_double_nothing() {

@@ -6,11 +6,11 @@
 
 use super::Feeder;
 use super::emit::Emitter;
-use crate::cargo::Cargo;
+use crate::cargo::{Cargo, Rows};
 use crate::pipeline::Run;
 use bytes::Bytes;
 use howdah_model::plan::Encode;
-use howdah_model::{CopyChunk, Eol, Faster, FilePlan, Form, Omitted, Origin, Plan};
+use howdah_model::{CopyChunk, Eol, Faster, FilePlan, Form, Plan};
 use howdah_transcode::encode::{HEADER, TRAILER};
 use howdah_transcode::split::State;
 use std::mem;
@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 const FILE_BYTES_MAX: u64 = 32 << 10;
 /// The chunks that wait in one thread, for all tables, hold about so much: a part of the mebibyte that the budget has for each session.
 const WAITING_BYTES_MAX: usize = 512 << 10;
-/// With so many together, what stands around the rows has become a small part of what each costs. More would have to be sent again when
-/// one of them is refused.
+/// With so many together, what stands around the rows has become a small part of what each costs. Of more, more halves would have to be sent
+/// again when one of them is refused.
 const CHUNKS_MAX: usize = 256;
 /// The files come slowly, and sessions have nothing to do: they store what is there.
 const WAITS_AT_MOST: Duration = Duration::from_secs(1);
@@ -50,6 +50,8 @@ struct Together {
     chunks: Vec<CopyChunk>,
     /// The rows of all of them, without what the binary format has around them.
     rows: Vec<u8>,
+    /// Where those of each end.
+    ends: Vec<usize>,
 }
 
 impl Gathering {
@@ -63,13 +65,15 @@ impl Gathering {
         let no = match self.kinds.iter().position(|together| together.kind == joint.kind) {
             Some(no) => no,
             None => {
-                self.kinds.push(Together { kind: joint.kind, chunks: Vec::new(), rows: Vec::new() });
+                let (chunks, rows, ends) = (Vec::new(), Vec::new(), Vec::new());
+                self.kinds.push(Together { kind: joint.kind, chunks, rows, ends });
                 self.kinds.len() - 1
             }
         };
         let together = &mut self.kinds[no];
         self.bytes += chunk.bytes.len() + joint.rows.len();
         together.rows.extend_from_slice(&joint.rows);
+        together.ends.push(together.rows.len());
         // The chunk's own buffers go back to the pool.
         together.chunks.push(CopyChunk {
             bytes: Bytes::copy_from_slice(&chunk.bytes),
@@ -96,51 +100,9 @@ impl Gathering {
 
 impl Together {
     fn ready(self) -> Cargo {
-        let Together { kind, mut chunks, rows } = self;
-        let pieces = match kind.form {
-            Form::Binary => vec![Bytes::from_static(&HEADER), rows.into(), Bytes::from_static(&TRAILER)],
-            Form::AsIs | Form::Text => vec![rows.into()],
-        };
-        let faster = Faster { numbered: kind.numbered, ..Faster::whole(kind.form, pieces) };
-        let is_as_it_is = kind.form == Form::AsIs && !kind.numbered;
-        match chunks.as_mut_slice() {
-            [only] => {
-                only.faster = (!is_as_it_is).then_some(faster);
-                Cargo { chunks, rows: None }
-            }
-            several => {
-                let rows = CopyChunk {
-                    origin: sum(several),
-                    bytes: Bytes::new(),
-                    faster: Some(faster),
-                    refused: None,
-                    aside: Vec::new(),
-                };
-                Cargo { chunks, rows: Some(Box::new(rows)) }
-            }
-        }
+        let Together { kind: Kind { form, numbered, .. }, chunks, rows, ends } = self;
+        Cargo::together(chunks, Rows { form, numbered, bytes: rows.into(), ends })
     }
-}
-
-/// As many records and bytes as these have, under the numbers of the first.
-fn sum(chunks: &[CopyChunk]) -> Origin {
-    let mut origins = chunks.iter().map(|chunk| chunk.origin);
-    let first = origins.next();
-    let nothing = Origin {
-        file_no: first.map_or(0, |first| first.file_no),
-        chunk_no: first.map_or(0, |first| first.chunk_no),
-        start_byte: 0,
-        end_byte: 0,
-        first_record: 1,
-        records: 0,
-        omitted: Omitted::default(),
-        digest: None,
-    };
-    first.into_iter().chain(origins).fold(nothing, |sum, origin| Origin {
-        end_byte: sum.end_byte + (origin.end_byte - origin.start_byte),
-        records: sum.records + origin.records,
-        ..sum
-    })
 }
 
 /// How a chunk goes together with others.
@@ -250,14 +212,14 @@ mod tests {
     use super::*;
 
     fn chunk(file_no: u32, bytes: &'static [u8]) -> CopyChunk {
-        let origin = Origin {
+        let origin = howdah_model::Origin {
             file_no,
             chunk_no: 0,
             start_byte: 3,
             end_byte: 3 + bytes.len() as u64,
             first_record: 1,
             records: 1,
-            omitted: Omitted::default(),
+            omitted: howdah_model::Omitted::default(),
             digest: None,
         };
         CopyChunk { origin, bytes: bytes.into(), faster: None, refused: None, aside: Vec::new() }
@@ -276,12 +238,12 @@ mod tests {
         let cargos = gathering.take();
         let of = |cargo: &Cargo| cargo.chunks.iter().map(|chunk| chunk.origin.file_no).collect::<Vec<_>>();
         assert_eq!(cargos.iter().map(of).collect::<Vec<_>>(), [vec![0, 2], vec![1]]);
-        let rows = cargos[0].rows.as_ref().unwrap();
+        let rows = cargos[0].as_one().unwrap();
         let sent = rows.faster.as_ref().unwrap().parcels[0].pieces.concat();
         assert_eq!(sent, [&HEADER[..], b"rowrow", &TRAILER].concat());
         assert_eq!((rows.origin.records, rows.origin.end_byte - rows.origin.start_byte), (2, 4));
         // Alone it is sent in its own form.
-        assert!(cargos[1].rows.is_none() && cargos[1].chunks[0].faster.is_some());
+        assert!(cargos[1].as_one().is_none() && cargos[1].chunks[0].faster.is_some());
         assert!(gathering.take().is_empty());
     }
 

@@ -1,5 +1,5 @@
 //! The chunks of several small files in one transaction: what stands around the rows of a small file costs the server, and a link far
-//! away, more than they do. What does not come in so comes in one by one, which tells what was wrong, and with which.
+//! away, more than they do. What does not come in so comes by halves, until the chunk with which something was wrong is alone.
 
 use super::{Worker, target, until_given_up};
 use crate::attend::Asking;
@@ -12,12 +12,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 impl Worker<'_> {
-    /// Stores chunks that came together, or leaves them to be stored one by one; a chunk that came by itself comes back.
-    pub(super) async fn store_together(&mut self, cargo: Cargo) -> Option<CopyChunk> {
-        let Cargo { mut chunks, rows } = cargo;
-        let Some(rows) = rows else { return chunks.pop() };
+    /// Stores chunks that came together, or leaves their halves to be stored next; a chunk that came by itself comes back.
+    pub(super) async fn store_together(&mut self, mut cargo: Cargo) -> Option<CopyChunk> {
+        let Some(rows) = cargo.as_one() else { return cargo.chunks.pop() };
         let run = self.run;
-        let origins: Vec<Origin> = chunks.iter().map(|chunk| chunk.origin).collect();
+        let origins: Vec<Origin> = cargo.chunks.iter().map(|chunk| chunk.origin).collect();
         if origins.iter().all(|origin| run.halt.wants(origin.file_no, origin.chunk_no)) {
             let storing =
                 unless(until_given_up(run, &rows.origin), Box::pin(self.try_together(&rows, &origins)));
@@ -29,7 +28,7 @@ impl Worker<'_> {
                 Ok(Outcome::Stored { receipt, copy_time, commit_time }) => {
                     self.patience.reset();
                     let mut outcome = Outcome::Stored { receipt, copy_time, commit_time };
-                    for chunk in &chunks {
+                    for chunk in &cargo.chunks {
                         self.record(chunk, &outcome, &[]);
                         // What all have taken counts once.
                         let none = Duration::ZERO;
@@ -42,10 +41,19 @@ impl Worker<'_> {
                     let retry = Event::Retry { reason: error.to_string(), delay: Duration::ZERO };
                     run.context.listener.on_event(&retry);
                 }
-                Ok(Outcome::AlreadyStored) | Err(_) => {}
+                // Most often all of them are, and the answer to COMMIT was lost.
+                Ok(Outcome::AlreadyStored) => {
+                    self.left.extend(cargo.chunks.into_iter().map(Cargo::one));
+                    return None;
+                }
+                Err(_) => {}
             }
         }
-        self.left.extend(chunks);
+        drop(rows);
+        // Before what is behind them: a session stores rows in the order of files.
+        let (first, second) = cargo.halves();
+        second.into_iter().for_each(|second| self.left.push_front(second));
+        self.left.push_front(first);
         None
     }
 
