@@ -153,8 +153,8 @@ def load(
         atomic: Other sessions see all rows at once or none.
         freeze: Write the rows frozen, all rows of a table in one transaction.
         lock_timeout: How long a lock on the table is waited for at a time, in seconds or as `"5s"` (the default).
-        ledger: The schema that keeps the ledger; one that is named is trusted, whoever may write it. None for no ledger:
-            such a load cannot be resumed.
+        ledger: The schema that keeps the ledger; one that is named is trusted, whoever may write it. None for no
+            ledger: such a load cannot be resumed.
         job_id: A name for the job, instead of a digest of files, table and options.
         force: Load once more what has been loaded, or what has changed since an unfinished run.
         known: Files that a finished job has loaded into the same table: the load is refused (the default), goes on

@@ -74,7 +74,7 @@ def test_what_a_shell_is_told_keeps_its_words(
         howdah.load([], to=database.conninfo, rejects=job)
     message = str(failed.value)
     assert message.startswith(f"rejects needs the file of rejected records\nhint: `howdah status {job} --to 'dbname=")
-    assert message.endswith("' --reject-file FILE` writes it")
+    assert message.endswith("' --ledger howdah --reject-file FILE` writes it")
     (tmp_path / "config").write_text("[profile s]\nsso_session = x\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_PROFILE", "s")
