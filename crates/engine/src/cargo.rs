@@ -51,10 +51,15 @@ impl Cargo {
         })
     }
 
-    /// The first half of the chunks and the others, each with its rows; of a chunk that came by itself there is no other half.
-    pub(crate) fn halves(mut self) -> (Cargo, Option<Cargo>) {
-        let Some(Rows { form, numbered, bytes, mut ends }) = self.rows.take() else { return (self, None) };
+    /// The first half of the chunks and the others; of a chunk that came by itself there are no others.
+    pub(crate) fn halves(self) -> (Cargo, Option<Cargo>) {
         let middle = self.chunks.len() / 2;
+        self.split(middle)
+    }
+
+    /// So many chunks from the beginning, at least one and not all, and the others, each with its rows.
+    pub(crate) fn split(mut self, middle: usize) -> (Cargo, Option<Cargo>) {
+        let Some(Rows { form, numbered, bytes, mut ends }) = self.rows.take() else { return (self, None) };
         let behind = (self.chunks.split_off(middle), ends.split_off(middle));
         let border = ends.last().copied().unwrap_or_default();
         let first = Rows { form, numbered, bytes: bytes.slice(..border), ends };

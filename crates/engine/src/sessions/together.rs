@@ -40,21 +40,28 @@ impl Worker<'_> {
                     run.tally.retries.fetch_add(1, Relaxed);
                     let retry = Event::Retry { reason: error.to_string(), delay: Duration::ZERO };
                     run.context.listener.on_event(&retry);
+                    // That passes, if it does, while a chunk alone is tried again and again.
+                    self.leave(cargo.split(1));
+                    return None;
                 }
                 // Most often all of them are, and the answer to COMMIT was lost.
                 Ok(Outcome::AlreadyStored) => {
-                    self.left.extend(cargo.chunks.into_iter().map(Cargo::one));
+                    for chunk in cargo.chunks.into_iter().rev() {
+                        self.left.push_front(Cargo::one(chunk));
+                    }
                     return None;
                 }
                 Err(_) => {}
             }
         }
-        drop(rows);
-        // Before what is behind them: a session stores rows in the order of files.
-        let (first, second) = cargo.halves();
-        second.into_iter().for_each(|second| self.left.push_front(second));
-        self.left.push_front(first);
+        self.leave(cargo.halves());
         None
+    }
+
+    /// Before what is left behind them: a session stores rows in the order of files.
+    fn leave(&mut self, (first, others): (Cargo, Option<Cargo>)) {
+        others.into_iter().for_each(|others| self.left.push_front(others));
+        self.left.push_front(first);
     }
 
     /// Given up at an await, as when the load is stopped, it leaves no session.
