@@ -5,6 +5,7 @@ use crate::place::{account, free_port, give, scratch};
 use crate::server::Server;
 use std::fs;
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -28,7 +29,9 @@ pub enum PoolMode {
 pub struct Pooler {
     child: Child,
     port: u16,
-    _folder: TempDir,
+    folder: TempDir,
+    /// Listens on a unix socket in the folder, and on nothing else.
+    on_socket: bool,
 }
 
 impl Pooler {
@@ -47,8 +50,19 @@ impl Pooler {
         Pooler::with_settings(server, PoolMode::Session, &format!("server_reset_query = {reset_sql}"))
     }
 
-    fn with_settings(server: &Server, mode: PoolMode, more: &str) -> Pooler {
-        let (folder, port) = (scratch(), free_port());
+    /// On a unix socket of the server's own port number in another folder; it reaches the server by its socket, too.
+    pub fn on_socket(server: &Server, mode: PoolMode) -> Pooler {
+        Pooler::start(server, mode, "", true)
+    }
+
+    /// With these settings of pgbouncer, a line each.
+    pub fn with_settings(server: &Server, mode: PoolMode, more: &str) -> Pooler {
+        Pooler::start(server, mode, more, false)
+    }
+
+    fn start(server: &Server, mode: PoolMode, more: &str, on_socket: bool) -> Pooler {
+        let folder = scratch();
+        let port = if on_socket { server.port() } else { free_port() };
         let path = |name: &str| folder.path().join(name);
         fs::write(path("users"), "\"postgres\" \"\"\n").expect("the pooler's users");
         let mode = match mode {
@@ -56,9 +70,16 @@ impl Pooler {
             PoolMode::Transaction => "transaction",
             PoolMode::Statement => "statement",
         };
+        let (listens, host) = match on_socket {
+            true => (
+                format!("listen_addr =\nunix_socket_dir = {}", folder.path().display()),
+                server.socket_folder().display().to_string(),
+            ),
+            false => ("listen_addr = 127.0.0.1\nunix_socket_dir =".to_owned(), "127.0.0.1".to_owned()),
+        };
         let settings = format!(
-            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
-             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\n{more}\n",
+            "[databases]\n* = host={host} port={}\n[pgbouncer]\n{listens}\nlisten_port = {port}\n\
+             auth_type = trust\nauth_file = {}\npool_mode = {mode}\n{more}\n",
             server.port(),
             path("users").display()
         );
@@ -71,19 +92,31 @@ impl Pooler {
             account.apply(&mut command);
         }
         let child = command.spawn().expect("pgbouncer; .ci/install-packages installs it");
-        let mut pooler = Pooler { child, port, _folder: folder };
+        let mut pooler = Pooler { child, port, folder, on_socket };
         pooler.wait();
         pooler
     }
 
     /// The way to this database by way of the pooler.
     pub fn conninfo(&self, database: &Database) -> String {
-        format!("host=127.0.0.1 port={} user=postgres sslmode=disable dbname={}", self.port, database.name())
+        let host = match self.on_socket {
+            true => self.folder.path().display().to_string(),
+            false => "127.0.0.1".to_owned(),
+        };
+        format!("host={host} port={} user=postgres sslmode=disable dbname={}", self.port, database.name())
+    }
+
+    fn answers(&self) -> bool {
+        let socket = self.folder.path().join(format!(".s.PGSQL.{}", self.port));
+        match self.on_socket {
+            true => UnixStream::connect(socket).is_ok(),
+            false => TcpStream::connect(("127.0.0.1", self.port)).is_ok(),
+        }
     }
 
     fn wait(&mut self) {
         let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        while !self.answers() {
             let ended = self.child.try_wait().expect("wait for the pooler").is_some();
             assert!(!ended && Instant::now() < deadline, "pgbouncer does not start");
             std::thread::sleep(Duration::from_millis(20));

@@ -10,9 +10,10 @@ use futures_util::future::{BoxFuture, join};
 use howdah_model::{Error, ErrorKind, Result};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error as ClientError, SimpleQueryMessage};
+use tokio_postgres::{Client, Error as ClientError, NoTls, SimpleQueryMessage};
 
 /// A process that is older than its connection by more than this was there before.
 const OLDER_BY: Duration = Duration::from_millis(200);
@@ -195,7 +196,19 @@ async fn look(client: &Client, marks: Marks, dialled: &Dialled) -> Result<Look> 
     let same_port = cell(3).parse::<u16>().ok() == Some(dialled.port);
     let same_address = cell(4).parse::<IpAddr>().ok() == dialled.address;
     let process = Process { pid: cell(0).to_owned(), start: cell(1).to_owned() };
-    Ok(Look { process, direct: is_new && same_port && same_address, marked: cell(5) == "t" })
+    let is_alike = is_new && same_port && same_address;
+    // A socket has no address of its own: a pooler's may have the server's port.
+    let direct = is_alike && (dialled.address.is_some() || key_pid(client).await == process.pid.parse().ok());
+    Ok(Look { process, direct, marked: cell(5) == "t" })
+}
+
+/// The process that a request to cancel would name, of a connection by a unix socket: a server tells its own, a pooler makes one up. The
+/// library shows it in the request alone, which stays in memory here.
+async fn key_pid(client: &Client) -> Option<i32> {
+    let (near, mut far) = duplex(64);
+    client.cancel_token().cancel_query_raw(near, NoTls).await.ok()?;
+    let _length_and_code = far.read_u64().await.ok()?;
+    far.read_i32().await.ok()
 }
 
 fn of_transactions(port: u16) -> Error {

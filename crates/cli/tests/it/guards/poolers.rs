@@ -109,3 +109,19 @@ fn a_pool_of_transactions_is_refused_and_left_as_it_was() {
         }
     }
 }
+
+/// Neither port nor address nor the age of the process tells it from the server then.
+#[test]
+fn a_pool_of_transactions_on_a_socket_of_the_servers_port_is_refused() {
+    let server = Server::private(15, &ServerOptions::default());
+    let pooler = Pooler::on_socket(&server, PoolMode::Transaction);
+    let database = server.database();
+    database.sql(PLAIN);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(73, 1, 10));
+    let to = pooler.conninfo(&database);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("that gives each transaction another session"), "{told}");
+    drop(pooler);
+}
