@@ -38,8 +38,10 @@ pub(crate) fn directive(error: &Error) -> Directive {
             ) => Directive::Again,
             // The old primary after a failover; a new connection finds the new one.
             Some(sqlstate::READ_ONLY_SQL_TRANSACTION) => Directive::Again,
-            // connection_exception and its kin.
-            Some(sqlstate) if sqlstate.starts_with("08") => Directive::Again,
+            // connection_exception and its kin; a pooler that takes no `options` says so, and refuses.
+            Some(sqlstate) if sqlstate.starts_with("08") && error.kind() == ErrorKind::Server => {
+                Directive::Again
+            }
             _ => Directive::GiveUp,
         },
         ErrorKind::Usage
@@ -147,6 +149,9 @@ mod tests {
         for sqlstate in ["22P02", "23505", "23514", "42501", "53100"] {
             assert_eq!(directive(&server(sqlstate)), Directive::GiveUp, "{sqlstate}");
         }
+        let by_pooler = |kind| Error::new(kind, "").with_sqlstate(sqlstate::PROTOCOL_VIOLATION);
+        assert_eq!(directive(&by_pooler(ErrorKind::ConnectionLost)), Directive::Again);
+        assert_eq!(directive(&by_pooler(ErrorKind::ConnectionRefused)), Directive::GiveUp);
         assert_eq!(directive(&Error::new(ErrorKind::CommitUnknown, "")), Directive::Again);
         assert_eq!(directive(&Error::new(ErrorKind::SourceChanged, "")), Directive::GiveUp);
     }

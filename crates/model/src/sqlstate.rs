@@ -3,6 +3,8 @@
 
 /// `sqlclient_unable_to_establish_sqlconnection`
 pub const SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION: &str = "08001";
+/// `protocol_violation`
+pub const PROTOCOL_VIOLATION: &str = "08P01";
 /// `feature_not_supported`
 pub const FEATURE_NOT_SUPPORTED: &str = "0A000";
 /// `string_data_right_truncation`

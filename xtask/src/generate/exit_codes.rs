@@ -133,7 +133,7 @@ shortened at random by up to a half so that sessions do not come back together. 
 
 | SQLSTATE | what it is | what is done |
 | --- | --- | --- |
-| 08xxx | the connection broke | a new session, the chunk again |
+| 08xxx | the connection broke, or a pooler is full | a new session, the chunk again. A pooler that does not take `options` is not asked twice |
 | 40001, 40003, 40P01 | serialization failure, statement completion unknown, deadlock | the chunk again |
 | 55P03 | lock not available | the chunk again |
 | 57P01, 57P02, 57P03, 57P05, 25P03 | shutdown, crash, starting up, idle session or transaction time-out | a new session, the chunk again |

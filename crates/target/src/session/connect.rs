@@ -394,6 +394,21 @@ fn unreachable(host: &Host, cause: &str) -> Failure {
     Failure { error, try_next: true }
 }
 
+/// pgbouncer gives one SQLSTATE to what passes and to what does not, and has no other language.
+fn of_pooler(error: Error, told: &str) -> Error {
+    if told.starts_with("unsupported startup parameter") {
+        return error.with_kind(ErrorKind::ConnectionRefused).with_hint(
+            "a pooler does not take `options` of the connection string or PGOPTIONS: leave them out, or connect to the server's own \
+             port; with ignore_startup_parameters = options pgbouncer lets sessions in, for which they do not hold",
+        );
+    }
+    if told.starts_with("no more connections allowed") {
+        return error
+            .with_hint("a load needs room for --jobs + 2 sessions in a pooler (pgbouncer: max_client_conn)");
+    }
+    error
+}
+
 fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failure {
     if let Some(db) = error.as_db_error() {
         let message = format!("connection to {host} failed: {}", db.message());
@@ -404,6 +419,9 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
                 quote_ident(&info.database),
                 quote_ident(&info.user)
             ));
+        }
+        if *db.code() == SqlState::PROTOCOL_VIOLATION {
+            error = of_pooler(error, db.message());
         }
         // "Cannot connect now" (57P03) is start-up, shutdown or recovery: another host may be ready.
         return Failure { error, try_next: db.code().code() == sqlstate::CANNOT_CONNECT_NOW };

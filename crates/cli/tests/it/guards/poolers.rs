@@ -125,3 +125,21 @@ fn a_pool_of_transactions_on_a_socket_of_the_servers_port_is_refused() {
     assert!(told.contains("that gives each transaction another session"), "{told}");
     drop(pooler);
 }
+
+/// What pgbouncer says of it has the SQLSTATE of a connection that broke.
+#[test]
+fn options_that_a_pooler_does_not_take_are_refused_at_once() {
+    let server = Server::shared(15);
+    let pooler = Pooler::before_server(server, PoolMode::Session);
+    let database = server.database();
+    database.sql(PLAIN);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(74, 1, 10));
+    let to = format!("{} options='-c work_mem=8MB'", pooler.conninfo(&database));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("unsupported startup parameter") && !told.contains("trying again"), "{told}");
+    assert!(told.contains("hint: a pooler does not take `options`"), "{told}");
+    assert!(told.contains("PGOPTIONS") && told.contains("ignore_startup_parameters = options"), "{told}");
+    drop(pooler);
+}
