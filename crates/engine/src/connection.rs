@@ -17,6 +17,12 @@ use tokio::task::JoinHandle;
 /// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
 const OPEN_WITHIN: Duration = Duration::from_secs(60);
 
+/// No less, whatever `--retry-for` says.
+const OPEN_WITHIN_LEAST: Duration = Duration::from_secs(10);
+
+/// What a pool is to have room for.
+pub(crate) const OF_A_POOL: &str = "a pool needs room for --jobs + 2 sessions of a load";
+
 /// Ending what is still at work may take so long when somebody waits for the program to end.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
@@ -63,6 +69,8 @@ pub struct Connection {
     listener: Arc<Mutex<Option<Arc<dyn Listener>>>>,
     /// How sessions read values from now on, whatever role and surroundings have them do; none: as these have it.
     values: Arc<Mutex<ValueSettings>>,
+    /// How long a session is waited for.
+    open_within: Arc<Mutex<Duration>>,
 }
 
 /// A session that is waited for: it is not opened any more once nobody does.
@@ -137,7 +145,13 @@ impl Connection {
             job: Arc::default(),
             listener: Arc::default(),
             values: Arc::default(),
+            open_within: Arc::new(Mutex::new(OPEN_WITHIN)),
         }
+    }
+
+    /// From now on no session is waited for longer than failures are tried again.
+    pub(crate) fn be_patient_for(&self, retry_for: Duration) {
+        *self.open_within.lock() = retry_for.clamp(OPEN_WITHIN_LEAST, OPEN_WITHIN);
     }
 
     /// From now on the listener is told what statements wait for that take long.
@@ -265,7 +279,8 @@ impl Connection {
     /// As for [`Connection::open`].
     pub(crate) async fn open_new(&self) -> Result<Session> {
         // Connecting goes deep, and everybody does it: on the heap it does not add to what each of them is made of.
-        Box::pin(self.open_within(OPEN_WITHIN)).await
+        let limit = *self.open_within.lock();
+        Box::pin(self.open_within(limit)).await
     }
 
     /// Leaves the session to the next step of the load. It must be as it was when it was opened: no transaction, no
@@ -326,7 +341,14 @@ impl Connection {
         };
         tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
             let (seconds, server) = (limit.as_secs(), self.conninfo.display());
-            Err(Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s")))
+            let message = format!("no answer from {server} within {seconds} s");
+            let error = Error::new(ErrorKind::ConnectionLost, message);
+            match self.opened.lock().is_empty() {
+                true => Err(error),
+                false => {
+                    Err(error.with_hint(format!("it has answered before: if this is a pooler, {OF_A_POOL}")))
+                }
+            }
         })
     }
 

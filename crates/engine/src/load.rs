@@ -67,6 +67,7 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 /// The same; what was tried where it fails is in `tried`.
 pub(crate) async fn load_planned(context: &Context, planned: Planned, tried: &Tried) -> Result<Outcome> {
     context.connection.tell_of_waits(&context.listener);
+    context.connection.be_patient_for(Duration::from_millis(planned.plan.job.retry_for_ms));
     let plan = (planned.plan.job.if_done == IfDone::Ok).then(|| planned.plan.clone());
     let mut outcome = Box::pin(try_planned(context, planned, tried)).await;
     if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned())

@@ -161,6 +161,7 @@ pub async fn plan_to_load(context: &Context, job: Job) -> Result<Planned> {
 
 async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned> {
     context.connection.tell_of_waits(&context.listener);
+    context.connection.be_patient_for(Duration::from_millis(job.retry_for_ms));
     let (began, mut patience) = (Instant::now(), Patience::new(patience_of(&job)));
     let mut furthest = 0;
     loop {

@@ -91,6 +91,11 @@ impl Patience {
         self.delay = DELAY_FIRST;
     }
 
+    /// What is about to fail was waited for since then, and nothing else was done.
+    pub(crate) fn waited_since(&mut self, began: Instant) {
+        self.since.get_or_insert(began);
+    }
+
     /// How long to wait before the next try, or `None` when time is up. The wait is drawn between half
     /// and all of the current delay, so that sessions that failed together do not come back together.
     pub(crate) fn next_delay(&mut self) -> Option<Duration> {
@@ -162,5 +167,10 @@ mod tests {
         let delays: Vec<Duration> = (0..12).filter_map(|_| patience.next_delay()).collect();
         assert!(delays[0] <= DELAY_FIRST && delays[11] >= DELAY_MAX / 2 && delays[11] <= DELAY_MAX);
         assert_eq!(Patience::new(Duration::ZERO).next_delay(), None);
+        let mut patience = Patience::new(Duration::from_millis(1));
+        let began = Instant::now();
+        std::thread::sleep(Duration::from_millis(2));
+        patience.waited_since(began);
+        assert_eq!(patience.next_delay(), None, "the time was spent waiting");
     }
 }

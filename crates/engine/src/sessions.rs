@@ -405,7 +405,7 @@ impl<'a> Worker<'a> {
             return Ok(session);
         }
         self.count_session();
-        let opened = self.handed.session(run).await?;
+        let opened = self.handed.session(run, &mut self.patience).await?;
         self.counts = true;
         let held = Box::pin(begin::expect_held(run, &opened));
         run.context.connection.attend(&opened, held).await?;

@@ -2,15 +2,16 @@
 //! open, nor does a server, database or role that has as many as it may, nor a pooler, which lets who comes wait. A worker without one gets that of another then, which is
 //! between two chunks, and the load goes on with those that there are. Whether the server opens more again is tried from time to time.
 
+use crate::connection::OF_A_POOL;
 use crate::pipeline::Run;
-use crate::retry::{Directive, directive};
+use crate::retry::{Directive, Patience, directive};
 use crate::tries::Tries;
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use howdah_target::session::Session;
 use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Opening a session takes milliseconds, and slow authentication a second or two. A pooler whose pool is full answers when
@@ -62,7 +63,7 @@ impl Handed {
     ///
     /// # Errors
     /// As for `Connection::open`, where no worker has a session.
-    pub(super) async fn session(&self, run: &Run) -> Result<Session> {
+    pub(super) async fn session(&self, run: &Run, patience: &mut Patience) -> Result<Session> {
         let _waiting = Waiting::begin(self);
         let mut changes = self.changes.subscribe();
         loop {
@@ -72,6 +73,7 @@ impl Handed {
                 return Ok(session);
             }
             if !self.goes_round() {
+                let began = Instant::now();
                 match self.open(run, &mut changes).await {
                     Ok(Some(session)) => {
                         self.count(true);
@@ -80,7 +82,10 @@ impl Handed {
                     Ok(None) => continue,
                     Err(error) => match Refusal::of(&error).filter(|refusal| self.refuse(*refusal)) {
                         Some(refusal) => run.warn(refusal.warning(error.message())),
-                        None => return Err(error),
+                        None => {
+                            patience.waited_since(began);
+                            return Err(error);
+                        }
                     },
                 }
             }
@@ -272,6 +277,8 @@ impl Refusal {
     fn of(error: &Error) -> Option<Refusal> {
         match error.kind() {
             _ if directive(error) == Directive::AgainWithFewer => Some(Refusal::NoRoom),
+            // So a pooler says that it has as many clients as it may.
+            _ if error.sqlstate() == Some(sqlstate::PROTOCOL_VIOLATION) => Some(Refusal::NoRoom),
             ErrorKind::ConnectionRefused => Some(Refusal::Login),
             _ => None,
         }
@@ -288,9 +295,6 @@ impl Refusal {
         format!("the server opens no further session: {why}; the load goes on with those that are open{hint}")
     }
 }
-
-/// What a pool is to have room for.
-const OF_A_POOL: &str = "a pool needs room for --jobs + 2 sessions of a load";
 
 /// A worker that waits, until this is dropped.
 struct Waiting<'a>(&'a Handed);

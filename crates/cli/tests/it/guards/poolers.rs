@@ -143,3 +143,43 @@ fn options_that_a_pooler_does_not_take_are_refused_at_once() {
     assert!(told.contains("PGOPTIONS") && told.contains("ignore_startup_parameters = options"), "{told}");
     drop(pooler);
 }
+
+#[test]
+fn a_pool_of_one_session_is_not_waited_for_longer_than_was_said() {
+    let server = Server::shared(15);
+    let pooler = Pooler::with_room(server, PoolMode::Session, 1);
+    let database = server.database();
+    database.sql(PLAIN);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(75, 1, 10));
+    let to = pooler.conninfo(&database);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let began = Instant::now();
+    let told = load.args(["--retry-for", "10s"]).run(PATIENCE).expect_code(1).stderr;
+    // Once for what others have left behind, once for the rows.
+    assert!(began.elapsed() < Duration::from_secs(40), "{:?}: {told}", began.elapsed());
+    assert!(told.contains("no answer from ") && told.contains(" within 10 s"), "{told}");
+    assert!(told.contains("if this is a pooler, a pool needs room for --jobs + 2 sessions"), "{told}");
+    drop(pooler);
+}
+
+/// A pooler says so at once, and with the SQLSTATE of a connection that broke.
+#[test]
+fn a_load_goes_on_with_the_sessions_that_a_pooler_lets_in() {
+    let plain = csv(76, 1, 4 * ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let pooler = Pooler::with_settings(Server::shared(15), PoolMode::Session, "max_client_conn = 3");
+    scene.slow_down("AFTER", Duration::from_millis(500));
+    let to = pooler.conninfo(&scene.database);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+    let load = load.args(["--chunk-size", "64kB", "--jobs", "4", "--retry-for", "1s"]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains("the server opens no further session: ") && told.contains("(max_client_conn)"),
+        "{told}"
+    );
+    scene.assert_exact("max_client_conn");
+    drop(pooler);
+}
