@@ -23,6 +23,10 @@ const OPEN_WITHIN_LEAST: Duration = Duration::from_secs(10);
 /// What a pool is to have room for.
 pub(crate) const OF_A_POOL: &str = "a pool needs room for --jobs + 2 sessions of a load";
 
+/// What helps where a standby is asked for.
+const WRITABLE: &str = "rows come into the primary alone: give target_session_attrs=read-write or primary (or PGTARGETSESSIONATTRS), or \
+                        leave it out";
+
 /// Ending what is still at work may take so long when somebody waits for the program to end.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
@@ -191,25 +195,30 @@ impl Connection {
         let session = self.open().await?;
         self.writes.store(true, Relaxed);
         self.expect_primary(&session)?;
-        read_only(&session).map_or(Ok(session), Err)
+        self.read_only(&session).map_or(Ok(session), Err)
     }
 
-    /// A session for planning: a hot standby that is the only host is refused before anything is read for it. Of several one may be the
-    /// primary when rows come. How the job before this one has read values is nothing to it.
+    /// A session for planning: a hot standby that is the only host, or is preferred, is refused before anything is read for it. Of several
+    /// one may be the primary when rows come. How the job before this one has read values is nothing to it.
     ///
     /// # Errors
-    /// As for [`Connection::open`]; `ConnectionRefused` for that, and where no host has an address: nobody has answered yet, and a
-    /// name that is not found twice is most likely misspelled.
+    /// As for [`Connection::open`]; `Usage` where `target_session_attrs` asks for no other; `ConnectionRefused` for that, and where no
+    /// host has an address: nobody has answered yet, and a name that is not found twice is most likely misspelled.
     pub(crate) async fn open_to_plan(&self) -> Result<Session> {
         self.values.lock().clear();
+        if let Some(attrs) = self.conninfo.wants_no_primary() {
+            let message = format!("target_session_attrs={attrs} asks for a server that takes no rows");
+            return Err(Error::new(ErrorKind::Usage, message).with_hint(WRITABLE));
+        }
         let session = match self.open().await {
             Err(error) if error.kind() == ErrorKind::ConnectionLost && !self.conninfo.has_address().await => {
                 return Err(error.with_kind(ErrorKind::ConnectionRefused));
             }
             opened => opened?,
         };
-        let is_alone = session.is_of_standby() && !self.conninfo.has_several_hosts();
-        read_only(&session).filter(|_| is_alone).map_or(Ok(session), Err)
+        let is_alone = !self.conninfo.has_several_hosts() || self.conninfo.prefers_standby();
+        let refused = self.read_only(&session).filter(|_| is_alone && session.is_of_standby());
+        refused.map_or(Ok(session), Err)
     }
 
     /// Opens a session: one that was kept or is being opened, else a new one; whichever is ready first, since a pooler whose pool is
@@ -358,10 +367,29 @@ impl Connection {
         if !self.writes.load(Relaxed) || !self.conninfo.has_several_hosts() {
             return Ok(());
         }
+        if session.is_of_standby() && self.conninfo.prefers_standby() {
+            return self.read_only(session).map_or(Ok(()), Err);
+        }
         session.read_only().map_or(Ok(()), |what| {
             Err(Error::new(ErrorKind::ConnectionLost, what)
                 .with_hint("no host of the list takes writes; a failover may be going on"))
         })
+    }
+
+    /// Why no rows can be stored by this session.
+    fn read_only(&self, session: &Session) -> Option<Error> {
+        let hint = match session.is_of_standby() {
+            true if self.conninfo.prefers_standby() => WRITABLE,
+            true => {
+                "name the server that takes writes; if it is one of several hosts, name all of them, with \
+                 target_session_attrs=read-write"
+            }
+            false => {
+                "options='-c default_transaction_read_only=off' in the connection string turns it off for this load; \
+                 ALTER ROLE or ALTER DATABASE ... RESET default_transaction_read_only for all"
+            }
+        };
+        Some(Error::new(ErrorKind::ConnectionRefused, session.read_only()?).with_hint(hint))
     }
 
     /// Sessions that are opened from now on are marked as those of this job: a later run of it can end them, should this one be
@@ -471,21 +499,6 @@ impl Connection {
     pub fn display(&self) -> String {
         self.conninfo.display()
     }
-}
-
-/// Why no rows can be stored by this session.
-fn read_only(session: &Session) -> Option<Error> {
-    let hint = match session.is_of_standby() {
-        true => {
-            "name the server that takes writes; if it is one of several hosts, name all of them, with \
-             target_session_attrs=read-write"
-        }
-        false => {
-            "options='-c default_transaction_read_only=off' in the connection string turns it off for this load; \
-             ALTER ROLE or ALTER DATABASE ... RESET default_transaction_read_only for all"
-        }
-    };
-    Some(Error::new(ErrorKind::ConnectionRefused, session.read_only()?).with_hint(hint))
 }
 
 /// The session, if it has not waited for too long.

@@ -494,6 +494,33 @@ fn a_hot_standby_is_refused_at_once() {
     let told = load.run(PATIENCE).expect_code(0).stderr;
     assert!(!told.contains("trying again"), "{told}");
     assert_eq!(database.value("SELECT count(*) FROM a"), "1");
+    // Unless a standby is asked for, which never takes a row.
+    let asked_for = [
+        ("prefer-standby", 1, "is a hot standby and takes no rows"),
+        ("standby", 2, "target_session_attrs=standby asks for a server that takes no rows"),
+        ("read-only", 2, "target_session_attrs=read-only asks for a server that takes no rows"),
+    ];
+    for (attrs, code, words) in asked_for {
+        let to = format!("{both} target_session_attrs={attrs}");
+        let load = howdah("load").args(["--to", &to, "--table", "a"]).arg(files.put("b.csv", b"id\n2\n"));
+        let refused = load.run(PATIENCE).expect_code(code).stderr;
+        assert!(refused.contains(words) && !refused.contains("trying again"), "{attrs}: {refused}");
+        assert!(
+            refused.contains("hint: rows come into the primary alone: give target_session_attrs=read-write"),
+            "{refused}"
+        );
+    }
+    let restore = howdah("restore").args(["--to", &format!("{both} target_session_attrs=prefer-standby")]);
+    let refused = restore.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        refused.contains("give target_session_attrs=read-write") && !refused.contains("again"),
+        "{refused}"
+    );
+    // Where none is there, the primary will do.
+    let no_standby = both.replace(&format!("port={}", port(&standby)), "port=1");
+    let to = format!("{no_standby} target_session_attrs=prefer-standby");
+    let load = howdah("load").args(["--to", &to, "--table", "a"]).arg(files.put("b.csv", b"id\n2\n"));
+    load.run(PATIENCE).expect_code(0);
     primary.stop_fast();
     let plan = howdah("plan").args(["--to", &both, "--table", "a"]).arg(files.put("a.csv", b"id\n1\n"));
     plan.run(PATIENCE).expect_code(0);

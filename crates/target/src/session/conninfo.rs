@@ -215,6 +215,21 @@ impl Conninfo {
         self.hosts.len() > 1
     }
 
+    /// The `target_session_attrs` that only a server which takes no rows has.
+    pub fn wants_no_primary(&self) -> Option<&'static str> {
+        match self.session_attrs {
+            SessionAttrs::Standby => Some("standby"),
+            SessionAttrs::ReadOnly => Some("read-only"),
+            _ => None,
+        }
+    }
+
+    /// A standby is taken before a server that takes rows, if there is one.
+    pub fn prefers_standby(&self) -> bool {
+        use SessionAttrs::{PreferStandby, ReadOnly, Standby};
+        matches!(self.session_attrs, PreferStandby | Standby | ReadOnly)
+    }
+
     /// Every host is a unix socket or a loopback address, so the server shares this machine's CPUs.
     pub fn is_local(&self) -> bool {
         self.hosts.iter().all(Host::is_local)
