@@ -177,7 +177,7 @@ fn waits(summary: &Summary) -> String {
 
 fn retries(count: u64) -> String {
     match count {
-        0 => "nothing had to be tried again".to_owned(),
+        0 => "nothing had to be tried again while rows came".to_owned(),
         count => format!(
             "{} {} tried again after a failure",
             show_count(count),

@@ -426,7 +426,7 @@ pub struct ArrivalOptions {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub freeze: Option<bool>,
     /// How long a lock on the table is waited for at a time, or all locks of the swap of --mode replace; others wait behind us
-    /// no longer, but up to 2s where something is put back [default: 5s]
+    /// no longer, but up to 2s where something is put back; COPY waits until the table is free [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub lock_timeout: Option<String>,
 }
