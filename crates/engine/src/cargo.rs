@@ -67,6 +67,31 @@ impl Cargo {
         let second = Rows { form, numbered, bytes: bytes.slice(border..), ends };
         (Cargo::together(self.chunks, first), Some(Cargo::together(behind.0, second)))
     }
+
+    /// A cargo for each key that chunks have, with the rows of these; in the order of their first chunks.
+    pub(crate) fn by_key<K: PartialEq>(self, key: impl Fn(&CopyChunk) -> K) -> Vec<Cargo> {
+        let keys: Vec<K> = self.chunks.iter().map(key).collect();
+        let Some(rows) = self.rows.as_ref().filter(|_| keys.iter().any(|key| *key != keys[0])) else {
+            return vec![self];
+        };
+        let (mut parts, mut start): (Vec<(K, Vec<CopyChunk>, Vec<u8>, Vec<usize>)>, _) = (Vec::new(), 0);
+        for ((key, chunk), end) in keys.into_iter().zip(self.chunks).zip(&rows.ends) {
+            let no = parts.iter().position(|part| part.0 == key).unwrap_or(parts.len());
+            if no == parts.len() {
+                parts.push((key, Vec::new(), Vec::new(), Vec::new()));
+            }
+            let (_, chunks, bytes, ends) = &mut parts[no];
+            chunks.push(chunk);
+            bytes.extend_from_slice(&rows.bytes[start..*end]);
+            ends.push(bytes.len());
+            start = *end;
+        }
+        let Rows { form, numbered, .. } = *rows;
+        let part = |(_, chunks, bytes, ends): (K, _, Vec<u8>, _)| {
+            Cargo::together(chunks, Rows { form, numbered, bytes: bytes.into(), ends })
+        };
+        parts.into_iter().map(part).collect()
+    }
 }
 
 impl Rows {
@@ -139,6 +164,11 @@ mod tests {
         sent(Cargo::together((0..3).map(chunk).collect(), rows()), &mut tries);
         let expected = [(3, "abbccc"), (1, "a"), (2, "bbccc"), (1, "bb"), (1, "ccc")];
         assert_eq!(tries, expected.map(|(chunks, rows)| (chunks, framed(rows.as_bytes()))));
+        let odd = Cargo::together((0..3).map(chunk).collect(), rows());
+        let mut by_key = Vec::new();
+        odd.by_key(|chunk| chunk.origin.file_no % 2).into_iter().for_each(|part| sent(part, &mut by_key));
+        let expected = [(2, "accc"), (1, "a"), (1, "ccc"), (1, "bb")];
+        assert_eq!(by_key, expected.map(|(chunks, rows)| (chunks, framed(rows.as_bytes()))));
         let as_they_are = Rows { form: Form::AsIs, ..rows() };
         let (first, second) = Cargo::together((0..2).map(chunk).collect(), as_they_are).halves();
         assert!(first.chunks[0].faster.is_none() && second.is_some_and(|cargo| cargo.as_one().is_none()));

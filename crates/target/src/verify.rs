@@ -3,8 +3,9 @@
 //! A row carries the transaction that has stored it (`xmin`), and the ledger knows those of each chunk. So one scan of a
 //! table tells how many rows each chunk has left there, whoever writes beside, and the sum of the hashes of their values.
 //! A chunk that is read again goes into a temporary table of the same columns, where the same server reads its values as it
-//! read them the first time, and is summed up there. Sums do not depend on the order of rows, nothing is larger than a chunk,
-//! and no value leaves the server.
+//! read them the first time, and is summed up there. Each session makes one, which COMMIT empties: a table for each chunk
+//! would leave its rows in the catalogs behind, dead. Sums do not depend on the order of rows, nothing is larger than a
+//! chunk, and no value leaves the server.
 
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Phase};
 use crate::copy::{aim as aim_copy, stream, unchanged};
@@ -198,7 +199,8 @@ pub struct Compared {
     pub columns: Vec<String>,
 }
 
-/// Reads a chunk into the temporary table of a plan made by [`aim`], sums it up there, and leaves nothing behind.
+/// Reads a chunk into the temporary table of a plan made by [`aim`], sums it up there, and leaves that table behind, empty. Chunks
+/// that are summed up together may be one here.
 ///
 /// # Errors
 /// As [`commit::commit_chunk`].
@@ -211,16 +213,16 @@ pub async fn read_again(
     progress.enter(Phase::Claim);
     session.set_busy(true);
     let compared = match read_and_sum(session, again, chunk, progress).await {
-        Ok(compared) => Ok(compared),
+        Ok(compared) => {
+            session.set_busy(false);
+            Ok(compared)
+        }
         Err(Trouble::Server(error)) => Err(commit::after_failed_copy(session, again.target, &error).await),
         Err(Trouble::Ours(error)) => {
             commit::roll_back(session).await;
             Err(error.into())
         }
     };
-    if compared.is_ok() {
-        commit::roll_back(session).await;
-    }
     progress.enter(Phase::Idle);
     compared
 }
@@ -251,14 +253,13 @@ async fn read_and_sum(
 ) -> Result<Compared, Trouble> {
     let target = again.target;
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
-    let to = read_into();
-    // WITH NO DATA the table itself is not looked into: types, lengths and collations are taken from its definition.
+    let (to, make_sql) = (read_into(), make_sql(&target.table.table.relation, &columns));
+    let make = match session.take_read_into() {
+        Some(made_by) if made_by == make_sql => "",
+        _ => &make_sql,
+    };
     let begin = format!(
-        "BEGIN ISOLATION LEVEL READ COMMITTED; {EXACT_SQL}; CREATE TEMPORARY TABLE {} ON COMMIT DROP AS SELECT {} FROM {} \
-         WITH NO DATA",
-        quote_ident(&to.name),
-        quote_columns(&columns),
-        quote_relation(&target.table.table.relation)
+        "BEGIN ISOLATION LEVEL READ COMMITTED; {EXACT_SQL}; SET LOCAL synchronous_commit TO off; {make}"
     );
     session.client().batch_execute(&begin).await?;
     let as_is = [chunk.bytes.clone()];
@@ -298,7 +299,22 @@ async fn read_and_sum(
     if again.explain && read.rows == again.stored.rows && read.hashes != again.stored.hashes {
         compared.columns = differing(session.client(), again, &chunk.origin, &columns).await?;
     }
+    session.client().batch_execute("COMMIT").await?;
+    session.set_read_into(make_sql);
     Ok(compared)
+}
+
+/// Makes the temporary table anew. One for each table would have COMMIT empty all of them each time. WITH NO DATA the
+/// table itself is not looked into: types, lengths and collations are taken from its definition.
+fn make_sql(relation: &Relation, columns: &[String]) -> String {
+    let to = read_into();
+    format!(
+        "DROP TABLE IF EXISTS {}; CREATE TEMPORARY TABLE {} ON COMMIT DELETE ROWS AS SELECT {} FROM {} WITH NO DATA",
+        quote_relation(&to),
+        quote_ident(&to.name),
+        quote_columns(columns),
+        quote_relation(relation)
+    )
 }
 
 async fn sum(client: &Client, of: &Relation, columns: &[String]) -> Result<Sum, tokio_postgres::Error> {

@@ -214,6 +214,53 @@ fn what_came_together_is_compared_together() {
     }
 }
 
+/// A temporary table for each of them would leave its rows in the catalogs behind.
+#[test]
+fn files_are_read_again_into_one_table_a_session() {
+    for (major, form) in MAJORS.into_iter().zip(["csv", "text", "binary"].into_iter().cycle()) {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        make_table(&database);
+        database.sql(
+            "ALTER TABLE t ADD CHECK (amount >= 0); CREATE SEQUENCE made;
+             CREATE FUNCTION count_made() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+                 PERFORM nextval('made') FROM pg_event_trigger_ddl_commands() WHERE object_identity LIKE '%howdah_read'; END $$;
+             CREATE EVENT TRIGGER count_made ON ddl_command_end WHEN TAG IN ('CREATE TABLE AS') EXECUTE FUNCTION count_made()",
+        );
+        put_all(&files, FILES);
+        // One that is too large to come with others, in several chunks, and one that does not come in whole.
+        files.put("part0100.csv", format!("{HEADER}300,0,a\n301,-1,b\n302,0,c\n").as_bytes());
+        let large: String = (0..4000).map(|no| format!("{},1,large\n", 10_000 + no)).collect();
+        files.put("part0200.csv", format!("{HEADER}{large}").as_bytes());
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--header", "--json"]);
+        let load = load.args(["--format", "csv", "--encode", form, "--jobs", "1", "--chunk-size", "16kB"]);
+        let load = load.args(["--on-error", "skip", "--verify", "checksum"]).arg(files.path());
+        let verified = told(&load.run(PATIENCE).expect_code(3))["verified"].clone();
+        let rows = 3 * (FILES - 1) - 1 + 4000;
+        assert_eq!(verified["rows"].as_u64(), Some(rows), "{verified}");
+        assert!(verified["checksum"].is_string(), "{verified}");
+        assert_eq!(database.value("SELECT last_value FROM made"), "1", "PostgreSQL {major}");
+    }
+}
+
+/// Whichever COMMIT it is, those of the comparison among them.
+#[test]
+fn what_is_read_again_counts_once_where_the_connection_is_lost() {
+    for skip in 2..10 {
+        for fault in [Fault::CutAfterCommit { skip }, Fault::CutBeforeCommit { skip }] {
+            let (files, database) = (Files::new(), Server::shared(15).database());
+            make_table(&database);
+            put_all(&files, 40);
+            let proxy = Proxy::before_server(Server::shared(15));
+            proxy.set_times(fault, 1);
+            let to = database.conninfo_through(&proxy);
+            let load = howdah("load").args(["--to", &to, "--table", "t", "--json", "--verify", "checksum"]);
+            let done = load.arg(files.path()).run(PATIENCE).expect_code(0);
+            assert_eq!(told(&done)["verified"]["rows"].as_u64(), Some(120), "{skip}: {}", done.stdout);
+            assert_all_in(&database, 40);
+        }
+    }
+}
+
 /// Of an object far away that is small, what the plan has read is all there is to load.
 #[test]
 fn a_small_object_is_asked_for_once() {

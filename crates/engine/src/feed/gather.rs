@@ -122,7 +122,9 @@ fn may_join(run: &Run, plan: &Plan, file: &FilePlan) -> bool {
     let table = plan.table(file.table_no);
     // Where a lost answer to COMMIT cannot be settled, or may be lost with the server, a chunk is less to ask about.
     let is_claimed = run.ledger.is_some() && file.version.is_some() && !table.outside;
-    is_claimed && is_small(file) && run.comparison.is_none() && !table.frozen && table.policies.is_none()
+    // What is only compared is not claimed.
+    let may = run.comparison.is_some() || is_claimed;
+    may && is_small(file) && !table.frozen && table.policies.is_none()
 }
 
 impl Emitter {

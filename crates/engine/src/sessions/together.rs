@@ -12,10 +12,16 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 impl Worker<'_> {
-    /// Stores chunks that came together, or leaves their halves to be stored next; a chunk that came by itself comes back.
+    /// Stores chunks that came together, or compares them, or leaves parts of them to be taken next; a chunk that came by itself comes
+    /// back.
     pub(super) async fn store_together(&mut self, mut cargo: Cargo) -> Option<CopyChunk> {
-        let Some(rows) = cargo.as_one() else { return cargo.chunks.pop() };
         let run = self.run;
+        if let Some(comparison) = &run.comparison {
+            let mut parts = comparison.parts(run, cargo).into_iter();
+            cargo = parts.next()?;
+            parts.rev().for_each(|part| self.left.push_front(part));
+        }
+        let Some(rows) = cargo.as_one() else { return cargo.chunks.pop() };
         let origins: Vec<Origin> = cargo.chunks.iter().map(|chunk| chunk.origin).collect();
         if origins.iter().all(|origin| run.halt.wants(origin.file_no, origin.chunk_no)) {
             let storing =
@@ -25,14 +31,21 @@ impl Worker<'_> {
             // Given up, it has left no session.
             self.count_session();
             match stored {
-                Ok(Outcome::Stored { receipt, copy_time, commit_time }) => {
+                // Most often all of them are, and the answer to COMMIT was lost.
+                Ok(Outcome::AlreadyStored) if run.comparison.is_none() => {
+                    for chunk in cargo.chunks.into_iter().rev() {
+                        self.left.push_front(Cargo::one(chunk));
+                    }
+                    return None;
+                }
+                Ok(mut outcome) => {
                     self.patience.reset();
-                    let mut outcome = Outcome::Stored { receipt, copy_time, commit_time };
                     for chunk in &cargo.chunks {
                         self.record(chunk, &outcome, &[]);
                         // What all have taken counts once.
-                        let none = Duration::ZERO;
-                        outcome = Outcome::Stored { receipt, copy_time: none, commit_time: none };
+                        if let Outcome::Stored { copy_time, commit_time, .. } = &mut outcome {
+                            (*copy_time, *commit_time) = (Duration::ZERO, Duration::ZERO);
+                        }
                     }
                     return None;
                 }
@@ -42,13 +55,6 @@ impl Worker<'_> {
                     run.context.listener.on_event(&retry);
                     // That passes, if it does, while a chunk alone is tried again and again.
                     self.leave(cargo.split(1));
-                    return None;
-                }
-                // Most often all of them are, and the answer to COMMIT was lost.
-                Ok(Outcome::AlreadyStored) => {
-                    for chunk in cargo.chunks.into_iter().rev() {
-                        self.left.push_front(Cargo::one(chunk));
-                    }
                     return None;
                 }
                 Err(_) => {}
@@ -71,9 +77,20 @@ impl Worker<'_> {
         let target = target(run, rows);
         let backend = session.backend();
         self.slot.begin(backend);
+        let progress = &self.slot.progress;
+        let storing = async {
+            match &run.comparison {
+                Some(comparison) => {
+                    let comparing =
+                        comparison.compare_together(run, &mut session, &target, (rows, origins), progress);
+                    Box::pin(comparing).await.map(|()| Outcome::AlreadyStored)
+                }
+                None => commit_together(&mut session, &target, rows, origins, progress).await,
+            }
+        };
         let mut asking = Asking::new(&run.context.connection, backend);
         let stored = tokio::select! {
-            stored = commit_together(&mut session, &target, rows, origins, &self.slot.progress) => stored,
+            stored = storing => stored,
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
         };
         asking.answered();

@@ -76,6 +76,8 @@ pub struct Session {
     values: ValueSettings,
     /// Statements that are prepared, by text.
     prepared: HashMap<String, Statement>,
+    /// What has made the temporary table that `verify` reads chunks into, as long as it is known to be there.
+    read_into: Option<String>,
     /// A transaction is under way; if its future is dropped, this stays set and the session is spent.
     busy: bool,
 }
@@ -114,6 +116,7 @@ impl Session {
             own_values: ValueSettings::new(),
             values: ValueSettings::new(),
             prepared,
+            read_into: None,
             busy: false,
         }
     }
@@ -225,6 +228,15 @@ impl Session {
 
     pub(crate) fn set_busy(&mut self, busy: bool) {
         self.busy = busy;
+    }
+
+    /// The statement that has made the table to read into, which counts as gone until it is given back.
+    pub(crate) fn take_read_into(&mut self) -> Option<String> {
+        self.read_into.take()
+    }
+
+    pub(crate) fn set_read_into(&mut self, made_by: String) {
+        self.read_into = Some(made_by);
     }
 
     /// This statement has been prepared.
