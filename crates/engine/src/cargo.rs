@@ -1,13 +1,16 @@
 //! What a session takes from the queue at a time: a chunk, or those of several small files that one transaction may take.
 
 use bytes::Bytes;
-use howdah_model::{CopyChunk, Faster, Form, Omitted, Origin};
+use howdah_model::{CopyChunk, Error, Faster, Form, Omitted, Origin};
 use howdah_transcode::encode::{HEADER, TRAILER};
+use howdah_transcode::split::Rules;
 
 pub(crate) struct Cargo {
     /// In the order of the files, each as it can be stored by itself. Never none.
     pub(crate) chunks: Vec<CopyChunk>,
     rows: Option<Rows>,
+    /// Why the server has refused the only one, among others.
+    refused: Option<Error>,
 }
 
 /// The rows of several chunks as one COPY takes them.
@@ -23,7 +26,7 @@ pub(crate) struct Rows {
 
 impl Cargo {
     pub(crate) fn one(chunk: CopyChunk) -> Cargo {
-        Cargo { chunks: vec![chunk], rows: None }
+        Cargo { chunks: vec![chunk], rows: None, refused: None }
     }
 
     /// Chunks with their rows; one that is alone takes these for its own.
@@ -32,10 +35,15 @@ impl Cargo {
             [only] => {
                 let is_as_it_is = rows.form == Form::AsIs && !rows.numbered;
                 only.faster = (!is_as_it_is).then(|| rows.faster());
-                Cargo { chunks, rows: None }
+                Cargo { chunks, rows: None, refused: None }
             }
-            _ => Cargo { chunks, rows: Some(rows) },
+            _ => Cargo { chunks, rows: Some(rows), refused: None },
         }
+    }
+
+    /// The chunk that came by itself, and why the server has refused it among others, if it has.
+    pub(crate) fn only(mut self) -> Option<(CopyChunk, Option<Error>)> {
+        self.chunks.pop().map(|chunk| (chunk, self.refused))
     }
 
     /// All rows as one chunk, where several came together: as many records and bytes as these have, under the numbers of the first.
@@ -66,6 +74,38 @@ impl Cargo {
         let ends = behind.1.into_iter().map(|end| end - border).collect();
         let second = Rows { form, numbered, bytes: bytes.slice(border..), ends };
         (Cargo::together(self.chunks, first), Some(Cargo::together(behind.0, second)))
+    }
+
+    /// The chunks before the one with this number, counted from 0, that one, which was refused, and those behind it.
+    pub(crate) fn around(self, no: usize, refused: Error) -> impl DoubleEndedIterator<Item = Cargo> {
+        let (before, rest) = match no {
+            0 => (None, Some(self)),
+            _ => {
+                let (before, rest) = self.split(no);
+                (Some(before), rest)
+            }
+        };
+        let (one, behind) = rest.map_or((None, None), |rest| {
+            let (one, behind) = rest.split(1);
+            (Some(Cargo { refused: Some(refused), ..one }), behind)
+        });
+        [before, one, behind].into_iter().flatten()
+    }
+
+    /// Which of the chunks, counted from 0, has the record that the server means by this line of their rows. `rules` tell where
+    /// records end in rows as they are.
+    pub(crate) fn chunk_of_line(&self, line: u64, rules: Option<&Rules>) -> Option<usize> {
+        let rows = self.rows.as_ref()?;
+        let row = match (rows.form, rules) {
+            (Form::AsIs, Some(rules)) => rules.record_of_line(&rows.bytes, line)?,
+            // A record a line.
+            (Form::AsIs, None) | (Form::Text | Form::Binary, _) => line.checked_sub(1)?,
+        };
+        let mut end = 0;
+        self.chunks.iter().position(|chunk| {
+            end += chunk.origin.records;
+            row < end
+        })
     }
 
     /// A cargo for each key that chunks have, with the rows of these; in the order of their first chunks.
@@ -128,6 +168,7 @@ fn sum(chunks: &[CopyChunk]) -> Origin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use howdah_model::ErrorKind;
 
     fn chunk(file_no: u32) -> CopyChunk {
         let origin = Origin {
@@ -164,6 +205,15 @@ mod tests {
         sent(Cargo::together((0..3).map(chunk).collect(), rows()), &mut tries);
         let expected = [(3, "abbccc"), (1, "a"), (2, "bbccc"), (1, "bb"), (1, "ccc")];
         assert_eq!(tries, expected.map(|(chunks, rows)| (chunks, framed(rows.as_bytes()))));
+        let whole = Cargo::together((0..3).map(chunk).collect(), rows());
+        assert_eq!([1, 3, 4].map(|line| whole.chunk_of_line(line, None)), [Some(0), Some(2), None]);
+        let mut around = Vec::new();
+        for part in whole.around(1, Error::new(ErrorKind::Server, "refused")) {
+            assert_eq!(part.refused.is_some(), part.chunks[0].origin.file_no == 1);
+            sent(part, &mut around);
+        }
+        let expected = [(1, "a"), (1, "bb"), (1, "ccc")];
+        assert_eq!(around, expected.map(|(chunks, rows)| (chunks, framed(rows.as_bytes()))));
         let odd = Cargo::together((0..3).map(chunk).collect(), rows());
         let mut by_key = Vec::new();
         odd.by_key(|chunk| chunk.origin.file_no % 2).into_iter().for_each(|part| sent(part, &mut by_key));

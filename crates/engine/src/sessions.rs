@@ -193,12 +193,12 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
                 break Ended::NoMoreChunks;
             }
         };
-        let Some(chunk) = worker.store_together(cargo).await else { continue };
+        let Some((chunk, refused)) = worker.store_together(cargo).await else { continue };
         if !run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no) {
             continue;
         }
         let origin = chunk.origin;
-        if let Err(error) = worker.store(chunk, &shared).await {
+        if let Err(error) = worker.store(chunk, refused, &shared).await {
             run.halt.fail_chunk(origin.file_no, origin.chunk_no, error);
         }
     };
@@ -283,8 +283,10 @@ struct Worker<'a> {
     patience: Patience,
     /// The server has refused a record of the chunk, and its records are looked at one by one.
     sifted: bool,
-    /// Halves of what did not come in together, or the chunks of it: they are stored before anything else.
+    /// Parts of what did not come in together, or the chunks of it: they are stored before anything else.
     left: VecDeque<Cargo>,
+    /// No more chunks are tried together, since the server has refused a record of some.
+    together_max: usize,
 }
 
 impl<'a> Worker<'a> {
@@ -299,6 +301,7 @@ impl<'a> Worker<'a> {
             patience,
             sifted: false,
             left: VecDeque::new(),
+            together_max: usize::MAX,
         }
     }
 
@@ -318,12 +321,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Stores one chunk, exactly once, however often it has to be tried.
-    async fn store(&mut self, mut chunk: CopyChunk, shared: &Shared) -> Result<()> {
+    /// Stores one chunk, exactly once, however often it has to be tried. The server may have refused it among others.
+    async fn store(&mut self, mut chunk: CopyChunk, refused: Option<Error>, shared: &Shared) -> Result<()> {
         if self.store_frozen(&chunk).await? {
             return Ok(());
         }
         self.sifted = rejects::expects_broken(self.run, &mut chunk);
+        refused.into_iter().for_each(|error| _ = self.sifts(&mut chunk, &error));
         let (run, origin) = (self.run, chunk.origin);
         let table_no = run.plan.file(origin.file_no).table_no;
         let mut had_no_room = false;
@@ -353,11 +357,7 @@ impl<'a> Worker<'a> {
                 unless(is_unwanted, shared.fullness.wait(run, table_no, error)).await?;
                 continue;
             }
-            if rejects::skips(self.run) && is_about_a_row(&error) && !self.sifted {
-                self.sifted = true;
-                if !rejects::stays_written(&chunk, &error) {
-                    rejects::sift(self.run, &mut chunk);
-                }
+            if self.sifts(&mut chunk, &error) {
                 continue;
             }
             // What is wrong with the file is said in words and lines of its format: the server is asked once more.
@@ -377,6 +377,18 @@ impl<'a> Worker<'a> {
             }
             before_next_try(run, &origin, &mut self.patience, error).await?;
         }
+    }
+
+    /// Records of the chunk are looked at one by one from now on, because the server has refused one; false if they are not.
+    fn sifts(&mut self, chunk: &mut CopyChunk, error: &Error) -> bool {
+        if !rejects::skips(self.run) || !is_about_a_row(error) || self.sifted {
+            return false;
+        }
+        self.sifted = true;
+        if !rejects::stays_written(chunk, error) {
+            rejects::sift(self.run, chunk);
+        }
+        true
     }
 
     /// The same for a chunk whose table takes all rows in one transaction; false if it does not.

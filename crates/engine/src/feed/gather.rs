@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const FILE_BYTES_MAX: u64 = 32 << 10;
 /// The chunks that wait in one thread, for all tables, hold about so much: a part of the mebibyte that the budget has for each session.
 const WAITING_BYTES_MAX: usize = 512 << 10;
-/// With so many together, what stands around the rows has become a small part of what each costs. Of more, more halves would have to be sent
+/// With so many together, what stands around the rows has become a small part of what each costs. Of more, more would have to be sent
 /// again when one of them is refused.
 const CHUNKS_MAX: usize = 256;
 /// The files come slowly, and sessions have nothing to do: they store what is there.

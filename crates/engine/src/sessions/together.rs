@@ -1,45 +1,59 @@
 //! The chunks of several small files in one transaction: what stands around the rows of a small file costs the server, and a link far
-//! away, more than they do. What does not come in so comes by halves, until the chunk with which something was wrong is alone.
+//! away, more than they do. The chunk with a record that the server refuses comes alone, and the others together again. Where the server does
+//! not tell which it is, they come by halves.
 
 use super::{Worker, target, until_given_up};
 use crate::attend::Asking;
 use crate::cargo::Cargo;
 use crate::feed::unless;
+use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
-use howdah_model::{CopyChunk, Event, Origin, Result};
-use howdah_target::commit::{Outcome, commit_together};
+use howdah_model::plan::Encode;
+use howdah_model::{CopyChunk, Error, Event, Origin, sqlstate};
+use howdah_target::commit::{ChunkError, Outcome, commit_together};
+use howdah_target::salvage::is_about_a_row;
+use howdah_transcode::split::Rules;
+use std::iter::once;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+
+/// So many chunks are always tried together: one with nothing wrong in it pays for the tries with others.
+const TOGETHER_MIN: usize = 2;
 
 impl Worker<'_> {
     /// Stores chunks that came together, or compares them, or leaves parts of them to be taken next; a chunk that came by itself comes
     /// back.
-    pub(super) async fn store_together(&mut self, mut cargo: Cargo) -> Option<CopyChunk> {
+    pub(super) async fn store_together(&mut self, mut cargo: Cargo) -> Option<(CopyChunk, Option<Error>)> {
         let run = self.run;
         if let Some(comparison) = &run.comparison {
             let mut parts = comparison.parts(run, cargo).into_iter();
             cargo = parts.next()?;
-            parts.rev().for_each(|part| self.left.push_front(part));
+            self.leave(parts);
         }
-        let Some(rows) = cargo.as_one() else { return cargo.chunks.pop() };
+        if cargo.chunks.len() > self.together_max {
+            let (first, others) = cargo.split(self.together_max);
+            cargo = first;
+            self.leave(others);
+        }
+        let Some(rows) = cargo.as_one() else { return cargo.only() };
         let origins: Vec<Origin> = cargo.chunks.iter().map(|chunk| chunk.origin).collect();
         if origins.iter().all(|origin| run.halt.wants(origin.file_no, origin.chunk_no)) {
-            let storing =
-                unless(until_given_up(run, &rows.origin), Box::pin(self.try_together(&rows, &origins)));
-            let stored = run.context.stop.guard(storing).await;
+            let trying = async { Ok(Box::pin(self.try_together(&rows, &origins)).await) };
+            let stored = run.context.stop.guard(unless(until_given_up(run, &rows.origin), trying)).await;
             self.slot.end();
             // Given up, it has left no session.
             self.count_session();
-            match stored {
+            match stored.unwrap_or_else(|error| Err(error.into())) {
                 // Most often all of them are, and the answer to COMMIT was lost.
                 Ok(Outcome::AlreadyStored) if run.comparison.is_none() => {
-                    for chunk in cargo.chunks.into_iter().rev() {
-                        self.left.push_front(Cargo::one(chunk));
-                    }
+                    self.leave(cargo.chunks.into_iter().map(Cargo::one));
                     return None;
                 }
                 Ok(mut outcome) => {
                     self.patience.reset();
+                    if cargo.chunks.len() >= self.together_max {
+                        self.together_max = self.together_max.saturating_mul(2);
+                    }
                     for chunk in &cargo.chunks {
                         self.record(chunk, &outcome, &[]);
                         // What all have taken counts once.
@@ -49,29 +63,53 @@ impl Worker<'_> {
                     }
                     return None;
                 }
-                Err(error) if directive(&error) != Directive::GiveUp => {
+                Err(failed) if directive(&failed.error) != Directive::GiveUp => {
                     run.tally.retries.fetch_add(1, Relaxed);
-                    let retry = Event::Retry { reason: error.to_string(), delay: Duration::ZERO };
+                    let retry = Event::Retry { reason: failed.error.to_string(), delay: Duration::ZERO };
                     run.context.listener.on_event(&retry);
                     // That passes, if it does, while a chunk alone is tried again and again.
-                    self.leave(cargo.split(1));
+                    let (first, others) = cargo.split(1);
+                    self.leave(once(first).chain(others));
+                    return None;
+                }
+                Err(failed) if is_about_a_row(&failed.error) => {
+                    self.leave_refused(cargo, failed);
                     return None;
                 }
                 Err(_) => {}
             }
         }
-        self.leave(cargo.halves());
+        let (first, others) = cargo.halves();
+        self.leave(once(first).chain(others));
         None
     }
 
     /// Before what is left behind them: a session stores rows in the order of files.
-    fn leave(&mut self, (first, others): (Cargo, Option<Cargo>)) {
-        others.into_iter().for_each(|others| self.left.push_front(others));
-        self.left.push_front(first);
+    fn leave(&mut self, parts: impl IntoIterator<Item = Cargo, IntoIter: DoubleEndedIterator>) {
+        parts.into_iter().rev().for_each(|part| self.left.push_front(part));
+    }
+
+    /// Chunks of which the server has refused a record. Their claims and rows were for nothing: the next one is expected to be as far
+    /// away as this one was, and no more are tried at once until that has gone well.
+    fn leave_refused(&mut self, cargo: Cargo, ChunkError { error, line }: ChunkError) {
+        let chunks = cargo.chunks.len();
+        // Of a row that fits no page the server names the last line of those that it stores at a time.
+        let line = line.filter(|_| error.sqlstate() != Some(sqlstate::PROGRAM_LIMIT_EXCEEDED));
+        match line.and_then(|line| chunk_of_line(self.run, &cargo, line)) {
+            Some(no) => {
+                self.together_max = no.max(TOGETHER_MIN);
+                self.leave(cargo.around(no, error));
+            }
+            None => {
+                self.together_max = (chunks / 2).max(TOGETHER_MIN);
+                let (first, others) = cargo.halves();
+                self.leave(once(first).chain(others));
+            }
+        }
     }
 
     /// Given up at an await, as when the load is stopped, it leaves no session.
-    async fn try_together(&mut self, rows: &CopyChunk, origins: &[Origin]) -> Result<Outcome> {
+    async fn try_together(&mut self, rows: &CopyChunk, origins: &[Origin]) -> Result<Outcome, ChunkError> {
         let run = self.run;
         let mut session = self.take_session().await?;
         let target = target(run, rows);
@@ -95,6 +133,17 @@ impl Worker<'_> {
         };
         asking.answered();
         self.keep_session(session);
-        stored.map_err(|failed| failed.error)
+        stored
     }
+}
+
+/// The chunk that the server means by this line of what was sent.
+fn chunk_of_line(run: &Run, cargo: &Cargo, line: u64) -> Option<usize> {
+    let file = run.plan.file(cargo.chunks.first()?.origin.file_no);
+    let table = run.plan.table(file.table_no);
+    let rules = match table.encode {
+        Encode::PassThrough => Some(Rules::new(&table.format, run.plan.server_version, file.eol).ok()?),
+        Encode::CopyText => None,
+    };
+    cargo.chunk_of_line(line, rules.as_ref())
 }
