@@ -114,20 +114,21 @@ impl Cargo {
         let Some(rows) = self.rows.as_ref().filter(|_| keys.iter().any(|key| *key != keys[0])) else {
             return vec![self];
         };
-        let (mut parts, mut start): (Vec<(K, Vec<CopyChunk>, Vec<u8>, Vec<usize>)>, _) = (Vec::new(), 0);
+        let (mut parts, mut keys_of_parts, mut start) = (Vec::new(), Vec::new(), 0);
         for ((key, chunk), end) in keys.into_iter().zip(self.chunks).zip(&rows.ends) {
-            let no = parts.iter().position(|part| part.0 == key).unwrap_or(parts.len());
+            let no = keys_of_parts.iter().position(|of_part| *of_part == key).unwrap_or(parts.len());
             if no == parts.len() {
-                parts.push((key, Vec::new(), Vec::new(), Vec::new()));
+                keys_of_parts.push(key);
+                parts.push((Vec::new(), Vec::new(), Vec::new()));
             }
-            let (_, chunks, bytes, ends) = &mut parts[no];
+            let (chunks, bytes, ends) = &mut parts[no];
             chunks.push(chunk);
             bytes.extend_from_slice(&rows.bytes[start..*end]);
             ends.push(bytes.len());
             start = *end;
         }
         let Rows { form, numbered, .. } = *rows;
-        let part = |(_, chunks, bytes, ends): (K, _, Vec<u8>, _)| {
+        let part = |(chunks, bytes, ends): (_, Vec<u8>, _)| {
             Cargo::together(chunks, Rows { form, numbered, bytes: bytes.into(), ends })
         };
         parts.into_iter().map(part).collect()

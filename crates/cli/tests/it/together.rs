@@ -70,6 +70,59 @@ fn a_further_small_file_costs_a_load_no_round_trip() {
     assert!(many < few + 396 / 4, "{few} round trips for 4 files, {many} for 400");
 }
 
+/// How the record of such a file would end, it does not tell.
+#[test]
+fn files_of_one_value_without_a_line_ending_share_transactions() {
+    for (major, form) in MAJORS.into_iter().zip(["csv", "text", "binary"]) {
+        let (files, database) = (Files::new(), Server::shared(major).database());
+        database.sql("CREATE TABLE t (note text)");
+        database.sql("CREATE TABLE wanted (LIKE t)");
+        for no in 0..FILES {
+            let bytes = match no % 50 {
+                48 => r"\.".to_owned(),
+                49 => "\"a\rb\"".to_owned(),
+                _ => format!("note {no}"),
+            };
+            files.put(&format!("part{no:04}.csv"), bytes.as_bytes());
+            database.copy_in("COPY wanted FROM STDIN (FORMAT csv)", bytes.into_bytes()).unwrap();
+        }
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--encode", form]);
+        load.args(["--format", "csv", "--header=false"]).arg(files.path()).run(PATIENCE).expect_code(0);
+        assert_eq!(database.digest("t"), database.digest("wanted"), "{form}");
+        let transactions: u64 =
+            database.value("SELECT count(DISTINCT xid) FROM howdah.chunk").parse().unwrap();
+        assert!(transactions < FILES / 4, "{form}: {transactions}");
+    }
+}
+
+/// What may pass and does not is not sent again once for each file before it.
+#[test]
+fn a_record_that_cannot_be_locked_costs_few_tries() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    make_table(&database);
+    put_all(&files, 250);
+    database.sql("CREATE SEQUENCE calls");
+    database.sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); \
+         IF NEW.id = 720 THEN RAISE 'locked' USING ERRCODE = '55P03'; END IF; RETURN NEW; END $$",
+    );
+    database.sql("CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse()");
+    let load = howdah("load").args([
+        "--to",
+        &database.conninfo(),
+        "--table",
+        "t",
+        "--retry-for",
+        "1s",
+        "--jobs",
+        "1",
+    ]);
+    load.arg(files.path()).run(PATIENCE).expect_code(1);
+    // All again for each of the 240 files before it: 86,000.
+    let calls: u64 = database.value("SELECT last_value FROM calls").parse().unwrap();
+    assert!(calls < 10_000, "{calls}");
+}
+
 /// What ends a file must not go on in the next one.
 #[test]
 fn ends_of_files_stay_ends_of_records() {

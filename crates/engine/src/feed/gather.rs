@@ -168,9 +168,10 @@ impl Emitter {
         if encode == Encode::CopyText {
             return records.ends_with(b"\n").then_some((Eol::Lf, b""));
         }
-        let eol = self.rules.eol()?;
         let state = self.rules.scan(State::START, records).state;
         if state == State::INSIDE {
+            // A record that is alone in its file may end in any way. Whether a backslash ends the data may depend on what is behind it.
+            let eol = self.rules.eol().or_else(|| (!records.contains(&b'\\')).then_some(Eol::Lf))?;
             let missing: &'static [u8] = match eol {
                 Eol::Lf => b"\n",
                 Eol::Cr => b"\r",
@@ -178,6 +179,7 @@ impl Emitter {
             };
             return Some((eol, missing));
         }
+        let eol = self.rules.eol()?;
         (state == State::START).then_some((eol, b""))
     }
 }

@@ -9,7 +9,7 @@ use crate::feed::unless;
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::Encode;
-use howdah_model::{CopyChunk, Error, Event, Origin, sqlstate};
+use howdah_model::{CopyChunk, Eol, Error, Event, Origin, sqlstate};
 use howdah_target::commit::{ChunkError, Outcome, commit_together};
 use howdah_target::salvage::is_about_a_row;
 use howdah_transcode::split::Rules;
@@ -67,7 +67,9 @@ impl Worker<'_> {
                     run.tally.retries.fetch_add(1, Relaxed);
                     let retry = Event::Retry { reason: failed.error.to_string(), delay: Duration::ZERO };
                     run.context.listener.on_event(&retry);
-                    // That passes, if it does, while a chunk alone is tried again and again.
+                    // That passes, if it does, while a chunk alone is tried again and again; if it is about a record further behind, that
+                    // is not to be met by all before it once for each of them.
+                    self.together_max = TOGETHER_MIN;
                     let (first, others) = cargo.split(1);
                     self.leave(once(first).chain(others));
                     return None;
@@ -142,7 +144,9 @@ fn chunk_of_line(run: &Run, cargo: &Cargo, line: u64) -> Option<usize> {
     let file = run.plan.file(cargo.chunks.first()?.origin.file_no);
     let table = run.plan.table(file.table_no);
     let rules = match table.encode {
-        Encode::PassThrough => Some(Rules::new(&table.format, run.plan.server_version, file.eol).ok()?),
+        Encode::PassThrough => {
+            Some(Rules::new(&table.format, run.plan.server_version, file.eol.or(Some(Eol::Lf))).ok()?)
+        }
         Encode::CopyText => None,
     };
     cargo.chunk_of_line(line, rules.as_ref())
