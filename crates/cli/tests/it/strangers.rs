@@ -1,8 +1,11 @@
 //! What other roles have written into a ledger, or passed off as one, is not run with the rights of whoever runs a load.
 
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Server};
+use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Running, Server};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// A database with the tables `t` and `other_t` of a superuser, and a role that may make schemas.
 pub(crate) struct Stage {
@@ -63,6 +66,20 @@ impl Stage {
     /// The grants stay, and reach nobody.
     pub(crate) fn shut_ledger(&self) {
         self.database.sql(&format!("REVOKE ALL ON SCHEMA howdah FROM {}", self.stranger));
+    }
+
+    /// A check that has begun, and goes on until its pipe is closed.
+    pub(crate) fn begin_check(&self) -> (Running, File) {
+        let pipe = self.files.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let check = self.verb("check", "postgres").args(["--table", "t", "--format", "csv"]);
+        let mut running = check.args(["--chunk-size", "64kB"]).arg(&pipe).spawn();
+        let mut pipe = File::options().write(true).open(&pipe).unwrap();
+        pipe.write_all("1,x\n".repeat(500_000).as_bytes()).unwrap();
+        let begun = "SELECT count(*) FROM howdah.job WHERE status <> 'done'";
+        assert!(self.database.wait_for(begun, 1, || running.is_running()), "{}", running.stderr_so_far());
+        (running, pipe)
     }
 
     #[track_caller]
@@ -213,6 +230,62 @@ fn triggers_of_others_on_the_tables_of_a_ledger_do_not_fire() {
     let told = stage.load(3, &[]).expect_code(1).stderr;
     assert!(told.contains("\"job\", of \"postgres\", has a trigger"), "{told}");
     stage.expect_nothing_called("the trigger of another role");
+}
+
+/// When a row goes that it refers to, a trigger of the referring table runs; older servers run it with the rights of whoever deletes.
+#[test]
+fn a_foreign_key_of_others_on_the_tables_of_a_ledger_has_no_code_run() {
+    for major in [13, 15, 18] {
+        let stage = Stage::new(major);
+        stage.make_functions();
+        stage.load(1, &[]).expect_code(0);
+        stage.database.sql(&format!(
+            "GRANT USAGE ON SCHEMA howdah TO {0}; GRANT SELECT, REFERENCES ON ALL TABLES IN SCHEMA howdah TO {0}",
+            stage.stranger
+        ));
+        let refer = "CREATE TABLE of_stranger.refers (job_id text REFERENCES howdah.job ON DELETE CASCADE ON UPDATE CASCADE); \
+                     CREATE TRIGGER fire AFTER DELETE OR UPDATE ON of_stranger.refers \
+                         FOR EACH ROW EXECUTE FUNCTION of_stranger.fired()";
+        let what = "\"job\", of \"postgres\", is what a foreign key of of_stranger.refers refers to";
+        // While a check is at work, which deletes its job in the end.
+        let (running, pipe) = stage.begin_check();
+        stage.as_stranger(refer);
+        stage.as_stranger(
+            "INSERT INTO of_stranger.refers SELECT job_id FROM howdah.job WHERE status <> 'done'",
+        );
+        assert_eq!(
+            stage.database.value("SELECT count(*) FROM of_stranger.refers"),
+            "1",
+            "PostgreSQL {major}"
+        );
+        drop(pipe);
+        let told = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains(what), "PostgreSQL {major}: {told}");
+        stage.expect_nothing_called(&format!("PostgreSQL {major}, at the end of a check"));
+        // What that has left is not cleared away either.
+        for told in [
+            stage.verb("status", "postgres").run(PATIENCE).expect_code(1).stderr,
+            stage.load(2, &[]).expect_code(1).stderr,
+            stage
+                .verb("restore", "postgres")
+                .args(["--ledger", "howdah"])
+                .run(PATIENCE)
+                .expect_code(1)
+                .stderr,
+        ] {
+            assert!(told.contains(what) && told.contains("DROP CONSTRAINT"), "PostgreSQL {major}: {told}");
+        }
+        stage.expect_nothing_called(&format!("PostgreSQL {major}"));
+        stage.database.sql("DROP TABLE of_stranger.refers");
+        let told = stage.load(2, &[]).expect_code(0).stderr;
+        assert!(told.contains("may have written that it is a check"), "PostgreSQL {major}: {told}");
+        stage
+            .database
+            .sql(&format!("REVOKE REFERENCES ON ALL TABLES IN SCHEMA howdah FROM {}", stage.stranger));
+        stage.load(3, &[]).expect_code(0);
+        let left = stage.database.value("SELECT count(*) FROM howdah.job WHERE status <> 'done'");
+        assert_eq!(left, "0", "PostgreSQL {major}");
+    }
 }
 
 /// What would make the stranger a superuser, if a superuser ran it.

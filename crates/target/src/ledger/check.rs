@@ -1,12 +1,16 @@
 //! Checks in the ledger: jobs that store nothing, and of which nothing is kept when they end.
 
 use super::origin::table_oid_sql;
+use super::plain::is_odd;
 use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use crate::{same_table, staging};
 use howdah_model::{ChunkId, Reject, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
+
+/// The tables in which a check has rows, but the journal.
+const CHECK_TABLES: [&str; 5] = ["chunk_part", "chunk", "reject", "step", "job"];
 
 /// What errors say is done.
 const KEEPING: &str = "writing bad records into the ledger";
@@ -51,7 +55,7 @@ impl Ledger {
     pub(crate) fn forget_check_sql(&self, job_id: &str) -> String {
         let (schema, job) = (&self.quoted, quote_literal(job_id));
         let forget = |table: &str| format!("DELETE FROM {schema}.{table} WHERE job_id = {job}");
-        ["chunk_part", "chunk", "reject", "step", "job"].map(forget).join("; ")
+        CHECK_TABLES.map(forget).join("; ")
     }
 
     /// Drops the tables that a check has made, and forgets it, in one transaction. Leaves alone, and tells, what the journal calls a table
@@ -89,14 +93,22 @@ impl Ledger {
             }
         }
         let sql = format!(
-            "BEGIN; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
+            "BEGIN; {}; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
+            self.keep_plain_sql(&[&CHECK_TABLES[..], &["file", "undo"]].concat()),
             self.forget_check_sql(job_id),
             self.quoted,
             quote_literal(job_id)
         );
         let done = session.client().batch_execute(&sql).await;
-        session.or_roll_back(done).await.map_err(|error| fail(&error))?;
-        Ok(left_alone)
+        match session.or_roll_back(done).await {
+            Ok(()) => Ok(left_alone),
+            Err(error) => {
+                if is_odd(&error) {
+                    self.expect_plain(session).await?;
+                }
+                Err(fail(&error))
+            }
+        }
     }
 
     /// Opens the transaction in which bad records are written down.

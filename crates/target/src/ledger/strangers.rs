@@ -38,8 +38,8 @@ const OWNERS_SQL: &str = "\
                         FROM pg_catalog.pg_class t WHERE t.oid = ANY ($3)), false) \
     ORDER BY 1";
 
-/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its tables that are among `$3`, and
-/// who come into the schema, which default privileges on tables do not let them; NULL is PUBLIC. Predefined roles (below 16384) are none that
+/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its tables that are among `$3` (or to
+/// have code run by who writes there, which comes to the same), and who come into the schema, which default privileges on tables do not let them; NULL is PUBLIC. Predefined roles (below 16384) are none that
 /// anybody is, and come in everywhere.
 const WRITERS_SQL: &str = "\
     SELECT DISTINCT (SELECT r.rolname::pg_catalog.text FROM pg_catalog.pg_roles r WHERE r.oid = o.oid) \
@@ -51,7 +51,7 @@ const WRITERS_SQL: &str = "\
                                       WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) AS given (acl) \
                   CROSS JOIN LATERAL pg_catalog.aclexplode(given.acl) AS acl \
                   WHERE c.relnamespace = n.oid AND c.relname = ANY ($3) \
-                    AND acl.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRIGGER') \
+                    AND acl.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRIGGER', 'REFERENCES') \
                     AND EXISTS (SELECT FROM pg_catalog.pg_roles r \
                                 WHERE r.oid >= 16384::pg_catalog.oid AND (acl.grantee = 0::pg_catalog.oid OR pg_catalog.pg_has_role(r.oid, acl.grantee, 'MEMBER')) \
                                   AND pg_catalog.has_schema_privilege(r.oid, n.oid, 'USAGE') AND @is_strange_role@)) AS o (oid) \
