@@ -1,4 +1,4 @@
-//! The HTTP clients of a [`Sources`](crate::Sources), one for URLs and one for stores: time-outs, redirects, TLS, and the way answers
+//! The HTTP clients of a [`Sources`](crate::Sources), one for URLs and one for stores: time-outs, TLS, and the way answers
 //! that are not 2xx become errors. Requests of `http.rs` and of the object stores enter; answers leave, their
 //! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
 
@@ -17,7 +17,6 @@ use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::ClientBuilder;
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue};
 use reqwest::redirect::Policy;
-use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -28,27 +27,16 @@ const CONNECT_SECONDS: u64 = 10;
 /// of a garbage-collected server stays below it.
 const IDLE_SECONDS: u64 = 30;
 
-/// Enough for a short link that leads to a mirror that leads to a signed URL.
-const REDIRECTS_MAX: usize = 5;
-
 /// In which S3 names the region of a bucket, also to those who may not read it.
 const REGION_HEADER: &str = "x-amz-bucket-region";
 
 /// What is read of an answer that is not 2xx, to find its code.
 const ERROR_BODY_BYTES_MAX: usize = 8 << 10;
 
-/// Makes the client of URLs. Installs rustls' ring provider where the process has none yet.
+/// Makes the client of URLs. Installs rustls' ring provider where the process has none yet. It follows no redirect either: see
+/// [`crate::redirect`].
 pub(crate) fn of_urls() -> Result<reqwest::Client> {
-    let policy = || {
-        Policy::custom(|attempt| {
-            let before: Vec<&str> = attempt.previous().iter().map(url::Url::scheme).collect();
-            match refusal(&before, attempt.url().scheme()) {
-                Some(refused) => attempt.error(refused),
-                None => attempt.follow(),
-            }
-        })
-    };
-    with_limits(policy, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
+    with_limits(Policy::none, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
 }
 
 /// Makes the client of stores. It follows no redirect: a signature is good for one host and path, and the token of a session, which
@@ -103,32 +91,6 @@ fn trusts_nobody() -> rustls::ClientConfig {
 /// Whether there is anybody to trust.
 pub(crate) fn knows_authorities() -> bool {
     !rustls_native_certs::load_native_certs().certs.is_empty()
-}
-
-/// A redirect that is not followed.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RedirectRefused {
-    TooMany,
-    ToPlainHttp,
-}
-
-impl fmt::Display for RedirectRefused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RedirectRefused::TooMany => write!(f, "more than {REDIRECTS_MAX} redirects"),
-            RedirectRefused::ToPlainHttp => f.write_str("a redirect from https to http is not followed"),
-        }
-    }
-}
-
-impl std::error::Error for RedirectRefused {}
-
-/// `before` holds the schemes of all requests so far, the first one included.
-fn refusal(before: &[&str], next: &str) -> Option<RedirectRefused> {
-    if before.len() > REDIRECTS_MAX {
-        return Some(RedirectRefused::TooMany);
-    }
-    (before.contains(&"https") && next != "https").then_some(RedirectRefused::ToPlainHttp)
 }
 
 /// Gives the object stores the same client.
@@ -249,14 +211,6 @@ fn is_region(text: &str) -> bool {
 mod tests {
     use super::*;
     use crate::failure::{self, Access};
-
-    #[test]
-    fn five_redirects_are_followed_and_never_away_from_https() {
-        assert_eq!(refusal(&["http"], "https"), None);
-        assert_eq!(refusal(&["https"; 5], "https"), None);
-        assert_eq!(refusal(&["https"; 6], "https"), Some(RedirectRefused::TooMany));
-        assert_eq!(refusal(&["http", "https"], "http"), Some(RedirectRefused::ToPlainHttp));
-    }
 
     #[test]
     fn the_code_of_an_error_answer_is_a_word() {

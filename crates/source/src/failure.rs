@@ -170,7 +170,7 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     if let Some(status) = cause.downcast_ref::<Status>() {
         return Some(of_status(status, access));
     }
-    if let Some(refused) = cause.downcast_ref::<crate::client::RedirectRefused>() {
+    if let Some(refused) = cause.downcast_ref::<crate::redirect::RedirectRefused>() {
         return Some(Error::new(ErrorKind::SourceIo, refused.to_string()));
     }
     if let Some(rustls::Error::InvalidCertificate(reason)) = cause.downcast_ref::<rustls::Error>() {
@@ -231,10 +231,10 @@ fn lacking_token(text: &str) -> Option<Error> {
 
 /// `None` where the cause below says it better.
 fn of_client(error: &reqwest::Error) -> Option<Error> {
-    if chain(error).skip(1).any(|cause| {
-        cause.is::<crate::client::RedirectRefused>()
-            || matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
-    }) {
+    let is_untrusted = |cause: &(dyn StdError + 'static)| {
+        matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
+    };
+    if chain(error).skip(1).any(is_untrusted) {
         return None;
     }
     let what = if error.is_timeout() {

@@ -5,6 +5,7 @@
 use crate::failure::{self, Access, Status};
 use crate::location;
 use crate::object::{Object, length_as_version};
+use crate::redirect::Way;
 use crate::remote::{self, RemoteStream};
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
@@ -126,7 +127,18 @@ impl HttpFile {
     }
 
     async fn send(&self, location: &str, range: Option<&str>) -> Result<Response> {
-        let mut request = self.client.get(self.url.clone()).header(ACCEPT_ENCODING, "identity");
+        let mut way = Way::from(&self.url);
+        loop {
+            let answer = self.ask(way.url(), location, range).await?;
+            let leads_on = way.leads_on(answer.status(), answer.headers());
+            if !leads_on.map_err(|refused| failure::of_request(&refused, Access::Http, location))? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    async fn ask(&self, url: &Url, location: &str, range: Option<&str>) -> Result<Response> {
+        let mut request = self.client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
         if let Some(range) = range {
             request = request.header(RANGE, range);
         }

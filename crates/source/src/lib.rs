@@ -27,6 +27,7 @@ mod path;
 mod pattern;
 mod profile;
 mod proxy;
+mod redirect;
 mod remote;
 mod setting;
 mod stdin;

@@ -194,6 +194,41 @@ async fn the_host_that_a_redirect_leads_to_learns_nothing_of_the_url_before() {
     assert!(!request.contains("authorization"), "{request}");
 }
 
+/// Nor does it when it redirects further, to itself or back.
+#[tokio::test]
+async fn a_host_behind_two_redirects_does_not_learn_the_password_of_the_first() {
+    for back in [false, true] {
+        let other = Server::start(Behaviour::of(Vec::new())).await;
+        let from = Behaviour { redirect: Some(format!("{}/1", other.url)), ..Behaviour::of(Vec::new()) };
+        let server = Server::start(from).await;
+        let to = if back { &server } else { &other };
+        let to = format!("{}/2", to.url);
+        other.change(|behaviour| behaviour.redirect = Some(to));
+        let with_user = server.url.replace("http://", "http://me:geheim@");
+        let error = sources(&[]).list(&format!("{with_user}/f.csv")).await.err().unwrap();
+        assert!(error.message().contains("redirects"), "{error}");
+        let authorized = |server: &Server| {
+            let requests = server.take_requests();
+            let is = |request: &String| request.to_lowercase().contains("authorization");
+            requests.iter().map(is).collect::<Vec<_>>()
+        };
+        let (first, others) = (authorized(&server), authorized(&other));
+        assert!(first[0] && !first[1..].contains(&true), "{back}: {first:?}");
+        assert!(others.len() > 1 && !others.contains(&true), "{back}: {others:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_redirects_to_itself_is_told_the_password_again() {
+    let server =
+        Server::start(Behaviour { redirect: Some("/2".to_owned()), ..Behaviour::of(Vec::new()) }).await;
+    let with_user = server.url.replace("http://", "http://me:geheim@");
+    sources(&[]).list(&format!("{with_user}/f.csv")).await.err().unwrap();
+    let requests = server.take_requests();
+    assert_eq!(requests.len(), 6);
+    assert!(requests.iter().all(|request| request.to_lowercase().contains("authorization")), "{requests:?}");
+}
+
 #[tokio::test]
 async fn stored_bytes_are_not_decoded() {
     let gzip = [&[0x1f, 0x8b, 8, 0][..], &noise(500)].concat();
