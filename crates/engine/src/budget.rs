@@ -51,7 +51,7 @@ const CHUNK_BYTES_DEFAULT: u64 = 16 * MIB;
 /// in binary) 1.02 and 1.85 with up to 8 MiB, 1.02 and 1.83 with 4; title.principals (169 MB, as text; 9 runs, the second with
 /// link-time optimisation, which alone changed nothing that could be told) 1.35 and 2.38, 1.35 and 2.41. Peak memory was 147 and 82 MiB, 97 and 54 MiB.
 const CHUNK_BYTES_NEAR: u64 = 4 * MIB;
-const CHUNK_BYTES_MIN: u64 = MIB;
+pub(crate) const CHUNK_BYTES_MIN: u64 = MIB;
 /// Beside a local server, where round trips cost little, what is read in order is cut in at least so many chunks: with ten
 /// chunks for two sessions, one of them waits for the other's last while a tenth of the time goes by. Measured with
 /// the same table as one gzip file (37 MB, taken for 111 MB of plain bytes), medians of 7 runs, wall and server CPU

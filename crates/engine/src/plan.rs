@@ -248,7 +248,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     }
     let placed = place(heads, &job, progress, sources, &mut plan).await?;
     if let Some((earlier, _)) = doubted {
-        as_begun::expect(&plan, &earlier, &settled.doubted_for)?;
+        as_begun::expect(&plan, (&earlier, session.own_values()), &settled.doubted_for)?;
     }
     settled.closed.take().map_or(Ok(()), Err)?;
     let rows_to_come = indexes::rows_to_come(&plan, &placed, &settled.history);

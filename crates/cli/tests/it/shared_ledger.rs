@@ -158,3 +158,37 @@ fn a_job_goes_on_in_no_other_table_than_its_command_says_whatever_others_have_wr
         assert_eq!(stage.database.value(others), "t", "PostgreSQL {major}: as is trusted");
     }
 }
+
+/// `3/4/2024` is another day by another DateStyle, and chunks of a byte take a transaction for each record.
+#[test]
+fn a_job_goes_on_with_no_settings_that_others_have_written() {
+    let stage = Stage::new(15);
+    stage.share_ledger();
+    stage.database.sql("CREATE TABLE days (a integer, b date)");
+    let rows: String = (0..200_000).map(|a| format!("{a},03/04/2024\n")).collect();
+    let source = stage.files.put("days.csv", format!("a,b\n{rows}").as_bytes());
+    let load = stage.verb("load", "postgres").args(["--table", "days", "--job-id", "days"]);
+    let load = load.args(["--format", "csv", "--header"]).arg(&source);
+    load.run(PATIENCE).expect_code(0);
+    let begin_again = "DELETE FROM howdah.chunk WHERE job_id = 'days' AND chunk_no = 1; \
+                       DELETE FROM days WHERE ctid IN (SELECT ctid FROM days OFFSET 100000); \
+                       UPDATE howdah.job SET status = 'failed' WHERE job_id = 'days'";
+    stage.database.sql(begin_again);
+    stage.database.sql("CREATE TABLE kept AS SELECT plan FROM howdah.job WHERE job_id = 'days'");
+    let days = stage.database.value("SELECT count(*) FROM days");
+    for (forged, what) in [
+        ("'{value_settings,DateStyle}', '\"ISO, DMY\"'", "(values are read otherwise: with DateStyle"),
+        ("'{chunk_bytes}', '1'", "(in chunks of 1B)"),
+        ("'{chunk_bytes}', '0'", "in chunks of no bytes"),
+    ] {
+        stage.as_stranger(&format!(
+            "UPDATE howdah.job SET plan = jsonb_set(plan, {forged}) WHERE job_id = 'days'"
+        ));
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(what) && refused.contains("hint:"), "{forged}: {refused}");
+        assert_eq!(stage.database.value("SELECT count(*) FROM days"), days, "{forged}");
+        stage.database.sql("UPDATE howdah.job SET plan = (SELECT plan FROM kept) WHERE job_id = 'days'");
+    }
+    let is_asked_again = load.run(PATIENCE).stderr;
+    assert!(!is_asked_again.contains("was begun otherwise"), "{is_asked_again}");
+}

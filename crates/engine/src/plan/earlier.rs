@@ -111,6 +111,12 @@ pub(super) async fn go_on(
 /// Chunks that are stored decide how the others are cut.
 fn borders(job: &Job, row: &JobRow) -> Result<(u64, Option<Taper>)> {
     let (chunk_bytes, taper) = (row.plan.chunk_bytes, row.plan.taper);
+    if chunk_bytes == 0 && row.status != JobStatus::Done {
+        let message = format!("the ledger says that job {} is loaded in chunks of no bytes", row.job_id);
+        return Err(Error::new(ErrorKind::Ledger, message).with_hint(
+            "somebody has changed it: see who may write to the ledger; take the rows of the job out of its tables, then load under another --job-id",
+        ));
+    }
     match job.chunk_bytes.filter(|bytes| *bytes != chunk_bytes && row.status != JobStatus::Done) {
         None => Ok((chunk_bytes, taper)),
         Some(bytes) if row.chunks == 0 => Ok((bytes, None)),

@@ -40,7 +40,8 @@ pub(super) async fn settle(
     }))
 }
 
-fn differing(values: &ValueSettings, own: &ValueSettings) -> Vec<String> {
+/// The settings that are not this session's own, for people.
+pub(super) fn differing(values: &ValueSettings, own: &ValueSettings) -> Vec<String> {
     let differs = |(name, value): &(&String, &String)| own.get(*name) != Some(*value);
     let said = |(name, value): (&String, &String)| {
         let own = own.get(name).map_or("unknown", String::as_str);
