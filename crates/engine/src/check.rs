@@ -27,6 +27,7 @@ use howdah_model::summary::Status;
 use howdah_model::{CheckReport, Error, ErrorKind, Event, Plan, Relation, Result};
 use howdah_target::ledger::{Believed, Ledger};
 use howdah_target::session::Session;
+use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -217,7 +218,7 @@ fn late() -> Error {
 async fn forget(context: &Context, ledger: &Ledger, job_id: &str) -> Result<()> {
     let once = || async {
         let session = context.connection.open().await?;
-        context.connection.attend(&session, ledger.end_check(&session, job_id)).await
+        context.connection.attend(&session, ledger.end_check(&session, job_id, 0)).await
     };
     let left_alone = match context.stop.check() {
         Ok(()) => retry::patiently(context, FAILED_WITHIN, once).await?,
@@ -252,7 +253,7 @@ pub(crate) async fn forget_left(
     let (ledger, connection) = (Ledger::new(schema), &context.connection);
     let session = connection.open().await?;
     let working = async {
-        let mut forgotten = 0;
+        let (mut forgotten, mut first) = (0, None);
         let (checks, strangers) =
             tokio::try_join!(ledger.checks(&session), ledger.writers(&session, Believed::Jobs))?;
         let is_other = |job_id: &&String| but != Some(job_id.as_str());
@@ -271,13 +272,19 @@ pub(crate) async fn forget_left(
             if but == Some(&job_id) || !ledger.take_job(&session, &job_id).await? {
                 continue;
             }
-            let ended = ledger.end_check(&session, &job_id).await;
+            let ended = ledger.end_check(&session, &job_id, LOCK_WITHIN_MS).await;
             ledger.leave_job(&session, &job_id).await?;
-            warn_of_others(context, &job_id, ended?);
+            match ended {
+                Ok(left_alone) => warn_of_others(context, &job_id, left_alone),
+                Err(error) => {
+                    first.get_or_insert(error);
+                    continue;
+                }
+            }
             context.tell(format!("{job_id} was killed: what it has left is dropped"));
             forgotten += 1;
         }
-        Ok(forgotten)
+        first.map_or(Ok(forgotten), Err)
     };
     let forgotten = connection.attend(&session, working).await?;
     connection.keep(session);

@@ -67,7 +67,10 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
     };
     let (checks, left, strangers) = connection.attend(&session, reading).await?;
     if !checks.is_empty() {
-        forget_left(&run.context, ledger.schema(), false, None).await?;
+        // Somebody may hold what they have left: the rest is put back all the same.
+        if let Err(error) = forget_left(&run.context, ledger.schema(), false, None).await {
+            run.tell(format!("what checks have left behind is not dropped: {error}"));
+        }
     }
     if !strangers.is_empty() {
         if when == When::AtStart {

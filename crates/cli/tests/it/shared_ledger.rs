@@ -192,3 +192,20 @@ fn a_job_goes_on_with_no_settings_that_others_have_written() {
     let is_asked_again = load.run(PATIENCE).stderr;
     assert!(!is_asked_again.contains("was begun otherwise"), "{is_asked_again}");
 }
+
+/// Whoever may read a ledger in a way that holds rows of it.
+#[test]
+fn a_load_does_not_wait_for_who_holds_what_a_killed_check_has_left() {
+    let stage = Stage::new(15);
+    stage.load_as("postgres", 1, &[]).expect_code(0);
+    let (running, _pipe) = stage.begin_check();
+    running.kill();
+    stage.database.sql(END_SESSIONS);
+    let other = stage.database.connect();
+    other.sql("BEGIN; SELECT FROM howdah.job FOR KEY SHARE");
+    let told = stage.load_as("postgres", 2, &[]).expect_code(0).stderr;
+    assert!(told.contains("other sessions hold rows or tables of check-"), "{told}");
+    other.sql("COMMIT");
+    let told = stage.load_as("postgres", 3, &[]).expect_code(0).stderr;
+    assert!(told.contains("was killed: what it has left is dropped"), "{told}");
+}

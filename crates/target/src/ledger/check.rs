@@ -6,7 +6,8 @@ use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use crate::{same_table, staging};
-use howdah_model::{ChunkId, Reject, Relation, Result};
+use howdah_model::{ChunkId, Error, ErrorKind, Reject, Relation, Result, sqlstate};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// The tables in which a check has rows, but the journal.
@@ -59,11 +60,17 @@ impl Ledger {
     }
 
     /// Drops the tables that a check has made, and forgets it, in one transaction. Leaves alone, and tells, what the journal calls a table
-    /// of the check and is none: whoever may write to the ledger could have anything dropped.
+    /// of the check and is none: whoever may write to the ledger could have anything dropped. Locks are waited for no longer than
+    /// `lock_within_ms`, each, where that is not 0.
     ///
     /// # Errors
-    /// Those of the session.
-    pub async fn end_check(&self, session: &Session, job_id: &str) -> Result<Vec<Relation>> {
+    /// Ledger, where its tables are not what a ledger has; Server with 55P03 where others hold what is to go; those of the session.
+    pub async fn end_check(
+        &self,
+        session: &Session,
+        job_id: &str,
+        lock_within_ms: u64,
+    ) -> Result<Vec<Relation>> {
         let fail = |error: &tokio_postgres::Error| self.error(error, "forgetting the check");
         let sql = format!(
             "SELECT u.schema_name, u.table_name, \
@@ -93,7 +100,7 @@ impl Ledger {
             }
         }
         let sql = format!(
-            "BEGIN; {}; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
+            "BEGIN; SET LOCAL lock_timeout = {lock_within_ms}; {}; {drops}{}; DELETE FROM {}.undo WHERE job_id = {}; COMMIT",
             self.keep_plain_sql(&[&CHECK_TABLES[..], &["file", "undo"]].concat()),
             self.forget_check_sql(job_id),
             self.quoted,
@@ -103,6 +110,9 @@ impl Ledger {
         match session.or_roll_back(done).await {
             Ok(()) => Ok(left_alone),
             Err(error) => {
+                if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
+                    return Err(held(job_id));
+                }
                 if is_odd(&error) {
                     self.expect_plain(session).await?;
                 }
@@ -192,6 +202,14 @@ impl Ledger {
             .await?;
         Ok(rows.iter().map(reject_kind).collect())
     }
+}
+
+/// By a lock that is not free.
+fn held(job_id: &str) -> Error {
+    let message = format!("other sessions hold rows or tables of {job_id}");
+    Error::new(ErrorKind::Server, message)
+        .with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE)
+        .with_hint("end their transactions; the next load, check or howdah restore drops it")
 }
 
 fn reject_kind(row: &tokio_postgres::Row) -> RejectKind {
