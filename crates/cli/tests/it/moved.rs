@@ -1,4 +1,4 @@
-//! A database is dumped with its ledger and restored: its jobs find their tables there by their names.
+//! A database is dumped with its ledger and restored: its jobs find their tables there by their names. Or it is replicated.
 
 use crate::gate::{remove_gate, shut_gate_behind};
 use crate::indexes::dumped::dumped_into;
@@ -107,5 +107,52 @@ fn a_finished_job_of_an_empty_table_is_refused_in_a_database_restored_from_a_dum
         let refused = load(&copy, &[], &source).run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains("error: this job finished at 20"), "{refused}");
         assert_eq!(copy.value("SELECT count(*) FROM t"), "0", "PostgreSQL {major}");
+    }
+}
+
+/// As it is where ledger and tables have come by logical replication, which does not carry the state of sequences.
+#[test]
+fn a_ledger_whose_sequences_are_behind_goes_on() {
+    const BEHIND: &str = "SELECT setval(pg_get_serial_sequence('howdah.undo', 'number'), 1, false), \
+        setval(pg_get_serial_sequence('howdah.reject', 'number'), 1, false), \
+        setval(pg_get_serial_sequence('howdah.tuned', 'number'), 1, false)";
+    let files = Files::new();
+    let bad = |id: u64| {
+        files.put(&format!("{id}.csv"), format!("id,part,amount,note\n{id},1,1,\n{id},x,1,\n").as_bytes())
+    };
+    for major in [13, 18] {
+        let scene = Scene::new(Server::shared(major), &[]);
+        scene.database.sql("CREATE INDEX t_id ON t (id)");
+        let load = |id: u64| scene.load().args(["--on-error", "skip"]).arg(bad(id));
+        let numbers = || scene.database.value("SELECT max(number) FROM howdah.undo");
+        let rebuild = |id: u64| {
+            scene
+                .load()
+                .args(["--indexes", "rebuild", "--tune", "table"])
+                .arg(files.put("i.csv", &csv(id, id, 9)))
+        };
+        rebuild(10).run(PATIENCE).expect_code(0);
+        load(1).run(PATIENCE).expect_code(3);
+        let before = numbers();
+        scene.database.sql(BEHIND);
+        load(2).run(PATIENCE).expect_code(3);
+        scene.database.sql(BEHIND);
+        rebuild(20).run(PATIENCE).expect_code(0);
+        assert_ne!(numbers(), before, "PostgreSQL {major}");
+
+        // A role that may not set them is told who may.
+        let role = format!("loader_{}", scene.database.name());
+        scene.database.sql(&format!(
+            "CREATE ROLE {role} LOGIN; GRANT ALL ON t TO {role}; GRANT USAGE ON SCHEMA howdah TO {role}; \
+             GRANT ALL ON ALL TABLES IN SCHEMA howdah TO {role}; {BEHIND}"
+        ));
+        let to = scene.database.conninfo().replace("user=postgres", &format!("user={role}"));
+        let shared = scene.load_to(&to).args(["--on-error", "skip"]).arg(bad(3));
+        let told = shared.run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("gives numbers that are taken"), "PostgreSQL {major}: {told}");
+        let statement = "SELECT setval(pg_get_serial_sequence('\"howdah\".reject', 'number'), max(number)) FROM \"howdah\".reject";
+        assert!(told.contains(statement), "PostgreSQL {major}: {told}");
+        scene.database.sql(statement);
+        shared.run(PATIENCE).expect_code(3);
     }
 }

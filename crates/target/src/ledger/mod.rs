@@ -16,6 +16,7 @@ pub(crate) mod kept_plan;
 mod lacking;
 mod maker;
 mod noted;
+mod numbers;
 mod origin;
 mod others;
 mod plain;
@@ -134,7 +135,7 @@ impl Ledger {
                     self.quoted
                 ))
             }
-            _ => mapped,
+            _ => self.numbers_error(error, mapped),
         }
     }
 }

@@ -96,6 +96,8 @@ pub enum Age {
 #[derive(Debug)]
 pub struct Footing {
     version: Result<i32>,
+    /// See [`Ledger::are_numbers_behind`].
+    numbers_behind: bool,
     rights: Result<()>,
 }
 
@@ -146,8 +148,9 @@ impl Ledger {
     /// What [`Ledger::ensure`] looks at, in one flight; nothing is made yet.
     pub async fn look(&self, session: &Session) -> Footing {
         // Sent together: one round trip.
-        let (version, rights) = join(self.version(session), self.check_rights(session, false)).await;
-        Footing { version, rights }
+        let ((version, numbers_behind), rights) =
+            join(self.version_and_numbers(session), self.check_rights(session, false)).await;
+        Footing { version, numbers_behind, rights }
     }
 
     /// As [`Ledger::ensure`], where [`Ledger::look`] has found this.
@@ -157,7 +160,11 @@ impl Ledger {
     pub async fn ensure_on(&self, session: &Session, footing: Footing) -> Result<Option<String>> {
         let version = footing.version?;
         if self.known(version)? == MIGRATIONS.len() {
-            return footing.rights.map(|()| None);
+            footing.rights?;
+            if footing.numbers_behind {
+                self.catch_up_numbers(session).await?;
+            }
+            return Ok(None);
         }
         let result = match self.migrate(session).await {
             Ok(Migrated::Made) => return Ok(None),
@@ -393,22 +400,24 @@ impl Ledger {
     /// 0 if there is no ledger. No transaction is open. Asking the table itself and taking "undefined" for an answer is one round
     /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
     pub(super) async fn version(&self, session: &Session) -> Result<i32> {
-        let sql = self.version_sql();
-        let reading = async || session.client().query_typed(&sql, &[]).await;
+        let reading = async || self.version_answer(session).await;
         self.version_of(session, self.if_plain(session, reading).await?).await
     }
 
     /// The same in an open transaction, in which the tables were looked at.
     async fn version_within(&self, session: &Session) -> Result<i32> {
-        let sql = self.version_sql();
-        self.version_of(session, session.client().query_typed(&sql, &[]).await).await
+        self.version_of(session, self.version_answer(session).await).await
     }
 
-    fn version_sql(&self) -> String {
-        format!("SELECT pg_catalog.max(version) FROM {}.migration", self.quoted)
+    pub(super) async fn version_answer(
+        &self,
+        session: &Session,
+    ) -> std::result::Result<Vec<tokio_postgres::Row>, tokio_postgres::Error> {
+        let sql = format!("SELECT pg_catalog.max(version) FROM {}.migration", self.quoted);
+        session.client().query_typed(&sql, &[]).await
     }
 
-    async fn version_of(
+    pub(super) async fn version_of(
         &self,
         session: &Session,
         answer: std::result::Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,

@@ -41,14 +41,15 @@ async fn a_far_server_is_not_asked_once_for_each_version_of_a_new_ledger() {
     let session =
         connect(&format!("host=127.0.0.1 port={port} user=postgres dbname={database} sslmode=disable")).await;
     let ledger = Ledger::new("howdah");
-    // What its tables are, its version, the end of that and the role's rights are asked for together: none is answered before all are.
-    rule.hold_answers_until(4);
+    // What its tables are, its version, whether its sequences are behind, the end of that and the role's rights are asked for together:
+    // none is answered before all are.
+    rule.hold_answers_until(5);
     ledger.ensure(&session).await.unwrap();
     // These; the beginning and the version; the way back and the schema; all that is made; its owner; the end.
-    assert_eq!(rule.requests(), 9);
-    rule.hold_answers_until(4);
+    assert_eq!(rule.requests(), 10);
+    rule.hold_answers_until(5);
     ledger.ensure(&session).await.unwrap();
-    assert_eq!(rule.requests(), 4);
+    assert_eq!(rule.requests(), 5);
 }
 
 on_every_version!(a_role_with_create_on_the_database_is_enough_and_one_without_is_told, server => {
