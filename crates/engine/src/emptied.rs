@@ -59,6 +59,18 @@ pub(crate) fn unknown(job_id: &str, relation: &Relation) -> Error {
     )
 }
 
+/// What proves the rows is gone, as after a crash of the server, and the table is not as that leaves it.
+pub(crate) fn written_anew(job_id: &str, relation: &Relation) -> Error {
+    let message = format!(
+        "the server has crashed since job {job_id} has stored rows in {relation}, which holds rows now and was written anew (by \
+         ALTER TABLE ... SET LOGGED, VACUUM FULL, CLUSTER or TRUNCATE): whether those of the job are among them is not known"
+    );
+    Error::new(ErrorKind::Table, message).with_hint(
+        "look at the table: if they are, take them out of it, or empty it if it holds nothing else; --force then loads them again, beside \
+         what is there",
+    )
+}
+
 /// Some of the rows are gone, and some are not.
 pub(crate) fn in_part(job_id: &str) -> Error {
     let message = format!(

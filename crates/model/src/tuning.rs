@@ -76,6 +76,10 @@ pub struct UnloggedTable {
     pub relation: Relation,
     /// All of its rows go; else those of some partitions.
     pub whole: bool,
+    /// The numbers of the files that the server keeps them in, before the load. A crash leaves them as they are, and ALTER TABLE ... SET
+    /// LOGGED does not. Plans in older ledgers lack them.
+    #[serde(default)]
+    pub files: Vec<u32>,
 }
 
 /// How far replicas may be behind.

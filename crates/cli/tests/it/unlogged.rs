@@ -1,7 +1,7 @@
 //! UNLOGGED tables: a crash of the server empties them, and no receipt outlives that.
 
 use crate::crash::forgetful;
-use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
+use crate::gate::{move_gate_behind, open_gate, remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server, side_by_side};
 use std::path::Path;
@@ -131,4 +131,52 @@ fn what_came_before_a_table_was_unlogged_is_not_taken_for_proved() {
     let told = load(&scene, &source).run(PATIENCE);
     assert!(told.stderr.contains("its rows are in the table"), "{}", told.stderr);
     assert!(!told.stderr.contains(EMPTIED));
+}
+
+/// ALTER TABLE ... SET LOGGED keeps the rows through a crash, which takes their marks. A table that a crash has emptied, and into
+/// which others have brought rows since, is another case.
+#[test]
+fn rows_that_a_crash_has_left_are_not_loaded_twice() {
+    let (files, plain) = (Files::new(), csv(16, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(15, &forgetful());
+    let scene = scene(&server, &plain);
+    let load = load(&scene, &source);
+    let stop_after = |chunks: u64| {
+        shut_gate_behind(&scene.database, chunks);
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(chunks, || running.is_running()), "{}", running.stderr_so_far());
+        running.kill();
+        remove_gate(&scene.database);
+    };
+    stop_after(4);
+    scene.database.sql("ALTER TABLE t SET LOGGED");
+    scene.database.sql("CHECKPOINT");
+    server.crash_and_restart();
+    scene.database.sql("ALTER TABLE t SET UNLOGGED");
+    let stored = scene.database.value("SELECT count(*) FROM t");
+    assert_ne!(stored, "0");
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("written anew") && refused.contains("--force"), "{refused}");
+    assert_eq!(scene.database.value("SELECT count(*) FROM t"), stored);
+
+    // Whoever takes them out needs no option.
+    scene.database.sql("TRUNCATE t");
+    stop_after(8);
+    scene.database.sql("CHECKPOINT");
+    server.crash_and_restart();
+    let other = "VALUES (1000000, 1, 1, 'of others')";
+    scene.database.sql(&format!("INSERT INTO t {other}; INSERT INTO wanted {other}"));
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(EMPTIED), "{told}");
+    scene.assert_exact("a crash, and rows of others");
+
+    // The same behind the end of the job.
+    scene.database.sql("ALTER TABLE t SET LOGGED");
+    scene.database.sql("CHECKPOINT");
+    server.crash_and_restart();
+    scene.database.sql("ALTER TABLE t SET UNLOGGED");
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("written anew"), "{refused}");
+    scene.assert_exact("refused");
 }

@@ -9,7 +9,8 @@ use super::head::{Head, HeadReader, Heads};
 use super::identity::{Began, Settled};
 use super::sources::Source;
 use super::tune::unlogged_table;
-use super::{History, Planned, around_rows, indexes, lay_out, new_table};
+use super::{History, Planned, around_rows, indexes, is_filled, lay_out, new_table};
+use crate::begin::in_turn_ms;
 use crate::budget::Extent;
 use crate::done;
 use crate::emptied;
@@ -63,7 +64,7 @@ pub(super) async fn go_on(
     if !done && row.chunks > 0 && !staging_is_there(session, &row.plan).await? {
         return Ok(None);
     }
-    if emptied_since(session, ledger, &row).await? {
+    if emptied_since(session, ledger, job, &row).await? {
         return Ok(None);
     }
     let moved = row.origin == Origin::Elsewhere;
@@ -143,7 +144,7 @@ async fn standing(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -
 
 /// A crash of the server has emptied UNLOGGED tables behind the job, so that it begins anew. One whose chunks have come as they
 /// were read goes on without those that are lost.
-async fn emptied_since(session: &Session, ledger: &Ledger, row: &JobRow) -> Result<bool> {
+async fn emptied_since(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<bool> {
     let (done, arrival) = (row.status == JobStatus::Done, &row.plan.job.arrival);
     let mut now = Vec::new();
     for TablePlan { table, .. } in &row.plan.tables {
@@ -155,12 +156,22 @@ async fn emptied_since(session: &Session, ledger: &Ledger, row: &JobRow) -> Resu
         return Ok(false);
     }
     let was =
-        |table: &UnloggedTable| row.plan.tuning.unlogged.iter().any(|was| was.relation == table.relation);
-    if let Some(table) = now.iter().find(|table| has_rows && !was(table)) {
+        |table: &UnloggedTable| row.plan.tuning.unlogged.iter().find(|was| was.relation == table.relation);
+    if let Some(table) = now.iter().find(|table| has_rows && was(table).is_none()) {
         return Err(emptied::unknown(&row.job_id, &table.relation));
     }
     let watching = emptied::watching(ledger.clone(), &row.plan);
-    if !(done || arrival.is_staged()) || !watching.has_lost(session, &row.job_id).await? {
+    if !watching.has_lost(session, &row.job_id).await? {
+        return Ok(false);
+    }
+    for table in now.iter().filter(|_| !job.force) {
+        // A crash leaves the file, and SET LOGGED, behind which a crash takes the marks alone, makes another one.
+        let is_kept = was(table).is_none_or(|was| was.files.iter().all(|file| table.files.contains(file)));
+        if !is_kept && is_filled(session, &table.relation, in_turn_ms(job)).await? {
+            return Err(emptied::written_anew(&row.job_id, &table.relation));
+        }
+    }
+    if !(done || arrival.is_staged()) {
         return Ok(false);
     }
     let all =

@@ -101,7 +101,9 @@ pub(super) async fn choose(
 pub(super) fn unlogged_table(relation: &Relation, storages: &[Storage]) -> Option<UnloggedTable> {
     let some = storages.iter().any(|storage| storage.unlogged);
     let whole = storages.iter().all(|storage| storage.unlogged);
-    some.then(|| UnloggedTable { relation: relation.clone(), whole })
+    let files =
+        storages.iter().filter(|storage| storage.unlogged).filter_map(|storage| storage.file).collect();
+    some.then(|| UnloggedTable { relation: relation.clone(), whole, files })
 }
 
 async fn of_sessions(

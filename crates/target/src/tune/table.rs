@@ -36,6 +36,8 @@ pub struct Storage {
     pub owned: bool,
     /// Rows in it do not survive a crash of the server.
     pub unlogged: bool,
+    /// The number of the file that the server keeps it in.
+    pub file: Option<u32>,
     /// Its storage parameters, `name=value`.
     options: Option<Vec<String>>,
     /// The same of its TOAST table, if it has one.
@@ -58,7 +60,7 @@ pub fn autovacuum_of_new_table() -> Parameter {
 
 const STORAGE_SQL: &str = "\
     SELECT n.nspname, c.relname, c.oid, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relpersistence = 'u', \
-           c.reloptions, t.oid IS NOT NULL, t.reloptions \
+           c.reloptions, t.oid IS NOT NULL, t.reloptions, pg_catalog.pg_relation_filenode(c.oid::pg_catalog.regclass) \
     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid AND c.relkind = 'r' \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_class t ON t.oid = c.reltoastrelid ORDER BY n.nspname, c.relname";
@@ -84,6 +86,7 @@ fn storage(row: &Row) -> Storage {
         unlogged: row.get(4),
         options: row.get(5),
         toast_options: row.get::<_, bool>(6).then(|| row.get(7)),
+        file: row.get(8),
     }
 }
 
@@ -320,6 +323,7 @@ mod tests {
             oid: 7,
             owned: true,
             unlogged: false,
+            file: None,
             options: Some(options),
             toast_options: None,
         }
