@@ -111,3 +111,17 @@ fn utf8_is_no_foreign_encoding_however_it_is_spelled() {
         database.sql("TRUNCATE t");
     }
 }
+
+#[test]
+fn a_path_that_the_database_cannot_hold_is_told() {
+    let files = Files::new();
+    let source = files.put("жук.csv", b"id,part,amount,note\n1,1,1,a\n");
+    let database = Server::shared(15).database_in("LATIN1");
+    database.sql("CREATE TABLE t (id bigint, part integer, amount numeric, note text)");
+    let load = load(&database).args(["--table", "t"]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("has a character that the database's encoding lacks"), "{told}");
+    assert!(told.contains("hint: rename the file"), "{told}");
+    load.args(["--ledger", "none"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+}

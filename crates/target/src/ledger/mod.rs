@@ -135,6 +135,16 @@ impl Ledger {
                     self.quoted
                 ))
             }
+            Some(sqlstate::UNTRANSLATABLE_CHARACTER) => {
+                let message = format!(
+                    "the ledger in schema {} cannot keep what names this load: the path of a file, or an option, has a character that \
+                     the database's encoding lacks",
+                    self.quoted
+                );
+                Error::new(ErrorKind::Ledger, message)
+                    .with_sqlstate(sqlstate::UNTRANSLATABLE_CHARACTER)
+                    .with_hint("rename the file or its folder; or load it from standard input, or without resume by --ledger none")
+            }
             _ => self.numbers_error(error, mapped),
         }
     }
