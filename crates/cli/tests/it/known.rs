@@ -348,6 +348,58 @@ fn what_comes_once_more_is_what_was_in_when_the_job_began() {
     assert_eq!(scene.database.value(STORED), "9600");
 }
 
+/// A load of a folder was killed whose table somebody has emptied behind an earlier one of some of its files.
+fn emptied_before(major: u32, options: &[&str]) -> (Scene, Files, HowdahCommand) {
+    let plain = [csv(91, 1, 200), csv(92, 1001, 300), csv(93, 20_001, 9000)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    files.put("b.csv", &plain[1]);
+    let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1], &plain[2]]);
+    let load = slow(&scene).arg(files.path()).args(options);
+    load.run(PATIENCE).expect_code(0);
+    scene.database.sql("TRUNCATE t");
+    files.put("c.csv", &plain[2]);
+    scene.slow_down("AFTER", Duration::from_millis(100));
+    let mut running = load.spawn();
+    assert!(scene.database.wait_for(STORED, 1, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    scene.slow_down("AFTER", Duration::ZERO);
+    assert_eq!(scene.database.value("SELECT count(*) FROM t WHERE id < 20000"), "0");
+    (scene, files, load)
+}
+
+#[test]
+fn a_job_goes_on_with_files_whose_rows_were_gone_when_it_began() {
+    for major in MAJORS {
+        let (scene, _files, load) = emptied_before(major, &[]);
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}, again"));
+        let (scene, _files, load) = emptied_before(major, &[]);
+        load.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("PostgreSQL {major}, --known skip the second time"));
+    }
+    for options in [&[][..], &["--known", "skip"]] {
+        let (scene, _files, _) = emptied_before(18, options);
+        let job = "SELECT job_id FROM howdah.job WHERE status <> 'done'";
+        let resume = scene.verb("resume").arg(scene.database.value(job));
+        resume.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("resumed, {options:?}"));
+    }
+    let (scene, _files, load) = emptied_before(18, &["--known", "skip"]);
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("--known skip");
+}
+
+#[test]
+fn what_others_have_loaded_since_a_job_began_is_told_though_the_table_was_emptied_before() {
+    let (scene, files, load) = emptied_before(18, &[]);
+    scene.load().arg(files.path().join("a.csv")).args(["--known", "load"]).run(PATIENCE).expect_code(0);
+    let refused = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("1 of 3 files is in public.t already"), "{refused}");
+    load.args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+    scene.assert_exact("without what came since");
+}
+
 #[test]
 fn a_file_that_is_left_out_is_not_said_to_have_changed() {
     let (scene, files, load) = overtaken(15, &[]);

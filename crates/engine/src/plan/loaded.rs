@@ -50,6 +50,38 @@ impl Choice {
         }
     }
 
+    /// Of a job that has stored rows: what others had loaded of its files when it began first was gone from the tables then, or it would
+    /// not have begun. That they hold rows again says nothing of it: these are the job's own.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub(super) async fn forget_gone(
+        &mut self,
+        session: &Session,
+        job: &Job,
+        settled: &Settled,
+    ) -> Result<()> {
+        let is_meant = settled.began.as_ref().is_none_or(|began| began.once_more);
+        let Some(ledger) = ledger_of(job).filter(|_| settled.history.has_rows() && !is_meant) else {
+            return Ok(());
+        };
+        let mut own: Vec<_> = self
+            .known
+            .iter_mut()
+            .zip(&self.kept)
+            .filter(|(_, kept)| **kept)
+            .map(|(known, _)| known)
+            .collect();
+        let jobs: BTreeSet<String> =
+            own.iter().filter_map(|known| Some(known.as_ref()?.job_id.clone())).collect();
+        if jobs.is_empty() {
+            return Ok(());
+        }
+        let gone = ledger.done_before(session, &settled.name, &jobs).await?;
+        own.iter_mut().for_each(|known| drop(known.take_if(|file| gone.contains(&file.job_id))));
+        Ok(())
+    }
+
     /// A job that goes on has rows of its own of these files, whoever has loaded them as well; `--known skip` leaves out those of which
     /// it has none. Of those that were known when it began, what its beginner has said holds.
     ///

@@ -146,6 +146,11 @@ const RIVALS_SQL: &str = "\
       AND NOT ($8 AND @beside@) \
     ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
 
+/// Those of these jobs that were done before the job `$1` began.
+const DONE_BEFORE_SQL: &str = "\
+    SELECT d.job_id FROM @schema@.job j JOIN @schema@.job d ON d.finished_at < j.started_at \
+    WHERE j.job_id = $1 AND d.job_id = ANY ($2) AND d.status = 'done'";
+
 /// By job and table, those that nobody is at work for and the latest jobs first; of files whose first rows came since `$7`, and of rows
 /// that came since `$9`, if these are given. Who has loaded a file since, whichever version, knew of the rows that were there, or had
 /// removed them. Other rejected records (`$6`) under a name that rejected records have had are not what that was.
@@ -290,6 +295,24 @@ impl Ledger {
             Err(error) if is_lacking(&error) => Ok(Vec::new()),
             Err(error) => Err(self.error(&error, "reading the ledger's files")),
         }
+    }
+
+    /// Those of these jobs that were done before this one began.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn done_before(
+        &self,
+        session: &Session,
+        job_id: &str,
+        jobs: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>> {
+        let asked: Vec<&String> = jobs.iter().collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&job_id, Type::TEXT), (&asked, Type::TEXT_ARRAY)];
+        let sql = DONE_BEFORE_SQL.replace("@schema@", &self.quoted);
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's jobs").await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
     /// Those of these jobs that no other job has emptied the table behind, as far as the ledger says.
