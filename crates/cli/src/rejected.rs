@@ -8,8 +8,12 @@ use howdah_engine::rejected::{self, RejectFile};
 use howdah_engine::{Connection, Context, Planned, again, history};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 const WRITTEN_LATER: &str = "`howdah status JOB --reject-file FILE` writes rejected records elsewhere";
+
+const WRITE_LATER: &str =
+    "`howdah status JOB --reject-file FILE` writes those that the ledger's table reject has";
 
 /// What is to be done about rejected records when a load has ended.
 #[derive(Debug, Default)]
@@ -22,6 +26,8 @@ pub struct Rejected {
     is_noted: bool,
     /// The same, with what stood there before the load.
     place: OnceLock<RejectFile>,
+    /// How long failures that may pass are tried again.
+    retry_for: OnceLock<Duration>,
     /// What is said where they are not written to the file that the job was begun with.
     unwritable: Option<String>,
 }
@@ -83,6 +89,7 @@ impl Rejected {
     /// The plan of a load with this, which a failed load may have to write at once.
     pub fn planned(&self, mut planned: Planned) -> Planned {
         planned.plan.warnings.extend(self.unwritable.clone());
+        self.retry_for.get_or_init(|| Duration::from_millis(planned.plan.job.retry_for_ms));
         let place = |path: &PathBuf| match self.is_noted {
             true => RejectFile::noted(path),
             false => RejectFile::named(&planned.plan, path),
@@ -113,24 +120,20 @@ impl Rejected {
         }
         let writes = summary.rows_rejected > 0 || outcome.error.is_none();
         let Some(place) = self.place.get().filter(|_| writes) else { return Ok(Vec::new()) };
-        let writing = async {
-            let row = history::job(connection, &self.schema, &summary.job).await?;
-            let replaced = rejected::replace_files(connection, &self.schema, &row, place).await?;
-            Ok::<_, Error>((replaced.warnings(connection, &self.schema, &row), replaced.written))
-        };
+        let retry_for = self.retry_for.get().copied().unwrap_or_default();
+        let writing = rejected::replace_files_of(context, &self.schema, &summary.job, place, retry_for);
         // Nothing is to be written then, and all is done that was asked for.
         let done = if summary.rows_rejected == 0 { writing.await } else { context.stop.guard(writing).await };
-        let (warnings, written) = done.map_err(|error| match error.kind() {
-            ErrorKind::Interrupted if summary.rows_rejected > 0 => {
-                self.unwritten(connection, &summary.job, place.path())
-            }
-            _ => error,
+        let (replaced, warnings) = done.map_err(|error| match error.kind() {
+            _ if summary.rows_rejected == 0 => error,
+            ErrorKind::Interrupted => self.unwritten(connection, &summary.job, place.path()),
+            _ => self.told_unwritten(connection, &summary.job, error, outcome.error.is_none()),
         })?;
         for message in &warnings {
             context.listener.on_event(&Event::Warning { message: message.clone() });
         }
         outcome.summary.warnings.extend(warnings);
-        Ok(written)
+        Ok(replaced.written)
     }
 
     /// Warns that what stands in the place of the file is of an earlier run, maybe of the same job, and says how: this one has failed and
@@ -145,12 +148,26 @@ impl Rejected {
         Some(message)
     }
 
+    /// Why the file is not there, and how it comes there later. Where the load `is_done` its own command writes none any more.
+    fn told_unwritten(&self, connection: &Connection, job_id: &str, error: Error, is_done: bool) -> Error {
+        let hint = match error.hint() {
+            Some(hint) => format!("{hint}; {WRITTEN_LATER}"),
+            None => WRITE_LATER.to_owned(),
+        };
+        let mut told = error;
+        if is_done {
+            let message =
+                format!("the load is done, but not the file of its rejected records: {}", told.message());
+            told = told.with_message(message);
+        }
+        again::in_full(told.with_hint(hint), connection, job_id, &self.schema)
+    }
+
     fn unwritten(&self, connection: &Connection, job_id: &str, path: &Path) -> Error {
         let message = "stopped by the user before the file of rejected records was written";
-        let error =
-            Error::new(ErrorKind::Interrupted, message).in_file(path.display().to_string()).with_hint(
-                "`howdah status JOB --reject-file FILE` writes those that the ledger's table reject has",
-            );
+        let error = Error::new(ErrorKind::Interrupted, message)
+            .in_file(path.display().to_string())
+            .with_hint(WRITE_LATER);
         again::in_full(error, connection, job_id, &self.schema)
     }
 }

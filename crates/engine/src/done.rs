@@ -1,14 +1,16 @@
 //! Loads of which nothing is left to do, and what a load says of files that others have loaded.
 
-use crate::Context;
 use crate::feed::{self, Opened};
 use crate::load::{Outcome, by_file};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{Receipts, Run};
 use crate::plan::{Planned, in_tables, ledger_of};
 use crate::tally::Tally;
+use crate::{Context, again};
 use howdah_model::summary::Status;
-use howdah_model::{Error, ErrorKind, Event, KnownFiles, Origin, Place, Plan, Receipt, Result, counted};
+use howdah_model::{
+    Error, ErrorKind, Event, IfDone, KnownFiles, OnError, Origin, Place, Plan, Receipt, Result, counted,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,6 +53,28 @@ pub(crate) async fn account(context: &Context, plan: &Plan, told: &Error) -> Res
     count(&tally, plan, &receipts(context, plan).await?);
     context.tell(format!("nothing is left to do: {}", told.message()));
     Ok(done(context, &tally, plan))
+}
+
+/// Who lacks the file of what the job has rejected, as the run that was to write it was stopped, is told how it is written now.
+pub(crate) async fn with_rejects(context: &Context, plan: &Plan, told: Error) -> Error {
+    let asks = plan.job.bad_records.on_error == OnError::Skip && plan.job.if_done == IfDone::Fail;
+    let Some(ledger) = ledger_of(&plan.job).filter(|_| asks) else { return told };
+    let connection = &context.connection;
+    let found = async {
+        let session = connection.open().await?;
+        let found = connection.attend(&session, ledger.find(&session, &plan.job_id)).await?;
+        connection.keep(session);
+        Ok::<_, Error>(found)
+    };
+    let rejected = found.await.ok().flatten().map_or(0, |row| row.rows_rejected);
+    if rejected == 0 {
+        return told;
+    }
+    let hint = format!(
+        "{}; `howdah status JOB --reject-file FILE` writes what it has rejected",
+        told.hint().unwrap_or_default()
+    );
+    again::in_full(told.with_hint(hint), connection, &plan.job_id, ledger.schema())
 }
 
 async fn receipts(context: &Context, plan: &Plan) -> Result<Vec<Receipt>> {

@@ -147,7 +147,7 @@ async fn nothing_to_load(context: &Context, planned: Planned) -> Result<Outcome>
     let History::Done { at } = &planned.history else {
         return Ok(done::nothing_new(context, &planned.plan));
     };
-    let told = already_done(&planned.plan.job_id, at);
+    let told = done::with_rejects(context, &planned.plan, already_done(&planned.plan.job_id, at)).await;
     match planned.plan.job.if_done {
         IfDone::Ok if done::only_bytes_tell(&planned.plan) => done::compare(context, planned, &told).await,
         IfDone::Ok | IfDone::Fail => Err(told),

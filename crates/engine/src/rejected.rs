@@ -11,9 +11,10 @@ mod waiting;
 mod writer;
 
 use crate::arrival::on_session;
-use crate::history::JobRow;
+use crate::history::{self, JobRow};
 use crate::pipeline::Run;
-use crate::{Connection, again};
+use crate::retry::{self, Patience};
+use crate::{Connection, Context, again};
 use futures_util::StreamExt;
 use howdah_model::{Plan, RejectsOf, Result, ValueSettings, counted, plural, sqlstate};
 use howdah_target::ledger::Ledger;
@@ -21,6 +22,7 @@ use howdah_target::session::Session;
 use layout::{Layout, Layouts};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use writer::Writer;
 
 pub use place::RejectFile;
@@ -158,6 +160,32 @@ pub async fn replace_files(
 ) -> Result<Replaced> {
     let replaced = replace(connection, &Ledger::new(schema), row, file).await;
     replaced.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
+}
+
+/// The same for this job, as the ledger knows it; failures that may pass are tried again for `retry_for`. Returns the warnings, too.
+///
+/// # Errors
+/// As for [`replace_files`]; those of the ledger; `Interrupted` if stopped between two tries.
+pub async fn replace_files_of(
+    context: &Context,
+    schema: &str,
+    job_id: &str,
+    file: &RejectFile,
+    retry_for: Duration,
+) -> Result<(Replaced, Vec<String>)> {
+    let (connection, mut patience) = (&context.connection, Patience::new(retry_for));
+    loop {
+        let replacing = async {
+            let row = history::job(connection, schema, job_id).await?;
+            let replaced = replace_files(connection, schema, &row, file).await?;
+            let warnings = replaced.warnings(connection, schema, &row);
+            Ok((replaced, warnings))
+        };
+        match replacing.await {
+            Err(error) => retry::wait(context, &mut patience, error).await?,
+            replaced => return replaced,
+        }
+    }
 }
 
 async fn replace(

@@ -1,7 +1,7 @@
 //! Ctrl-C: a clean stop within two seconds, whatever the load waits for, and a job that can be resumed.
 
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
-use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv};
+use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv, run_told};
 use howdah_testkit::{Connection, Fault, Finished, HowdahCommand, Proxy, Running, Server};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -260,9 +260,45 @@ fn rejected_records_are_not_waited_for_behind_ctrl_c() {
             let again = scene.load().args(["--chunk-size", "64kB", "--on-error", "skip", "--reject-file"]);
             again.arg(&bad).arg(&source).run(PATIENCE).expect_code(3);
         } else {
-            scene.verb("status").arg(&job).arg("--reject-file").arg(&bad).run(PATIENCE).expect_code(0);
+            let again = scene.load().args(["--on-error", "skip", "--reject-file"]).arg(&bad).arg(&source);
+            let refused = again.run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains("this job finished at"), "{refused}");
+            run_told(&refused, "howdah status", |command| {
+                command.replace(" FILE", &format!(" '{}'", bad.display()))
+            });
         }
         assert!(std::fs::read_to_string(&bad).unwrap().contains("\nbad"));
+    }
+}
+
+#[test]
+fn rejected_records_are_written_though_the_session_is_lost_that_reads_them() {
+    for retry_for in ["30s", "0s"] {
+        let plain = csv(31, 1, 20_000);
+        let files = Files::new();
+        let (source, bad) = (files.put("a.csv", &with_a_bad_record(&plain)), files.path().join("bad.csv"));
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        let options = ["--retry-for", retry_for];
+        let (running, holder) = load_whose_rejects_are_held(&scene, (&source, &bad), (true, &options));
+        open_gate(&scene.database);
+        wait_until(&scene, WAITS_FOR_REJECTS, PATIENCE);
+        scene.database.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'howdah.reject'::regclass",
+        );
+        if retry_for == "0s" {
+            let told = running.wait(PATIENCE).expect_code(1).stderr;
+            assert!(told.contains("the load is done, but not the file of its rejected records: "), "{told}");
+            drop(holder);
+            run_told(&told, "howdah status", |command| {
+                command.replace(" FILE", &format!(" '{}'", bad.display()))
+            });
+        } else {
+            drop(holder);
+            running.wait(PATIENCE).expect_code(3);
+        }
+        assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "done");
+        assert!(std::fs::read_to_string(&bad).unwrap().contains("\nbad"));
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "19999", "{retry_for}");
     }
 }
 
