@@ -56,7 +56,12 @@ class TablePlan(TypedDict):
     """Its rows come frozen, all in one transaction."""
 
 
-class FilePlan(TypedDict):
+class _MayChange(TypedDict, total=False):
+    cut_as_bytes: int
+    """The stored bytes by which the files before it are cut; absent where it has not changed since the job began."""
+
+
+class FilePlan(_MayChange):
     """One file of a job."""
 
     location: str

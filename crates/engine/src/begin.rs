@@ -158,7 +158,7 @@ async fn in_turn(
         join(ledger.begin(session, plan), noted_rivals(session, ledger, plan, &own)).await;
     let mut forgotten = false;
     if !begun? {
-        forgotten = begin_again(session, ledger, plan, tried).await?;
+        forgotten = begin_again(connection, session, ledger, plan, tried).await?;
         noted = noted_rivals(session, ledger, plan, &own).await;
     }
     tried.holder_pid.store(session.backend().pid, Relaxed);
@@ -332,11 +332,19 @@ async fn standing(
 
 /// Notes the job in a ledger that has something of it already, with chunks of another size where none is stored. Says whether something
 /// was left of one of this name, whose own row somebody has deleted: its chunks tell nothing of the table.
-async fn begin_again(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Tried) -> Result<bool> {
+async fn begin_again(
+    connection: &Connection,
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    tried: &Tried,
+) -> Result<bool> {
     let is_there = ledger.find(session, &plan.job_id).await?.is_some();
+    let has_changed = is_there && plan.files.iter().any(|file| file.has_changed);
     // Who is at work for a job goes on storing chunks of it.
     let is_free = ledger.hold_job_alone(session, &plan.job_id).await? && {
         let is_free = match is_there {
+            true if has_changed => begin_changed(connection, session, ledger, plan).await?,
             true => ledger.cut_anew(session, plan).await?,
             false => ledger.forget_deleted(session, &plan.job_id).await?,
         };
@@ -346,12 +354,25 @@ async fn begin_again(session: &Session, ledger: &Ledger, plan: &Plan, tried: &Tr
     if hold_soon(session, ledger, &plan.job_id, false).await? == Held::ByOthers {
         return Err(being_restored(&plan.job_id));
     }
-    if is_free && ledger.begin(session, plan).await? {
+    if is_free && (has_changed || ledger.begin(session, plan).await?) {
         return Ok(!is_there);
     }
     let taken = taken_meanwhile(session, ledger, plan).await?;
     tried.is_outdated.store(taken.kind() == ErrorKind::JobDone, Relaxed);
     Err(taken)
+}
+
+/// Begins it with files that have changed. What a killed run has left at work may still store chunks of them as they were.
+async fn begin_changed(
+    connection: &Connection,
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+) -> Result<bool> {
+    let own = connection.opened();
+    let mut at_work = ledger.at_work(session, &plan.job_id).await?;
+    at_work.retain(|backend| !own.contains(backend));
+    Ok(at_work.is_empty() && ledger.begin_changed(session, plan).await?)
 }
 
 /// Another run has had the job since this one was planned.
@@ -363,10 +384,19 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
             .with_hint("wait for the end of that run, then run the same command again"));
     }
     let is_same = row.as_ref().is_some_and(|row| row.plan.identity == plan.identity);
+    let has_changed = plan.files.iter().any(|file| file.has_changed);
     let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
     let message = match done_at {
         Some(at) if is_same => return Ok(already_done(&plan.job_id, &at)),
         _ if is_same => "is in the ledger with other chunk borders",
+        _ if has_changed => {
+            let message = format!(
+                "files of job {} have changed since it began, and another run of it is at work with them as they were",
+                plan.job_id
+            );
+            return Ok(Error::new(ErrorKind::Ledger, message)
+                .with_hint("wait for the end of that run, then run the same command again"));
+        }
         _ => "was begun with other files by another process in this moment",
     };
     Ok(Error::new(ErrorKind::Ledger, format!("job {} {message}", plan.job_id))

@@ -24,6 +24,7 @@ mod known_types;
 mod lacking_rights;
 mod loaded;
 mod looks;
+mod mended;
 mod nameless;
 mod new_partitions;
 mod new_table;
@@ -453,6 +454,8 @@ fn file_plan(head: &Head, table_no: u32, table: &TablePlan) -> FilePlan {
         rereadable: object.rereadable(),
         input_no: 0,
         left_out: false,
+        cut_as_bytes: None,
+        has_changed: false,
     }
 }
 

@@ -338,6 +338,13 @@ pub struct FilePlan {
     /// This run leaves it out, though it is the job's: another job has loaded it since.
     #[serde(skip)]
     pub left_out: bool,
+    /// The stored bytes by which the files before it are cut, where it has changed since: chunks of these are in. Plans in older
+    /// ledgers lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut_as_bytes: Option<u64>,
+    /// It has changed since the job began, which has stored nothing of it: this run takes it as it is.
+    #[serde(skip)]
+    pub has_changed: bool,
 }
 
 /// A file that a finished job has loaded into the table that it would go to.
@@ -444,7 +451,8 @@ impl Plan {
             if behind_bytes >= enough_bytes {
                 break;
             }
-            behind_bytes = behind_bytes.saturating_add(other.stored_bytes.unwrap_or(0));
+            behind_bytes =
+                behind_bytes.saturating_add(other.cut_as_bytes.or(other.stored_bytes).unwrap_or(0));
         }
         borders.tapering(taper, end_byte.saturating_add(behind_bytes))
     }

@@ -202,3 +202,115 @@ fn what_nobody_knows_and_what_is_not_doubled_is_not_asked_for() {
     load(&scene, &files).args(merge).run(PATIENCE).expect_code(0);
     assert_eq!(scene.database.value(STORED), "900");
 }
+
+/// Of the first of three files all is in, of the second, which has a bad record, nothing.
+#[test]
+fn a_file_that_was_mended_is_loaded_where_nothing_of_it_is_in() {
+    for (major, by_name) in MAJORS.into_iter().zip([false, true, false]) {
+        let plain = [csv(87, 1, 6000), csv(88, 20_001, 300), csv(89, 40_001, 200)];
+        let files = Files::new();
+        files.put("a.csv", &plain[0]);
+        files.put("b.csv", &[&plain[1][..], b"x,1,1.0,bad\n"].concat());
+        files.put("c.csv", &plain[2]);
+        let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1], &plain[2]]);
+        load(&scene, &files).run(PATIENCE).expect_code(1);
+        let (job, stored) = (scene.database.value(JOB), scene.database.value(STORED));
+        assert_ne!(stored, "0");
+        files.put("b.csv", &plain[1]);
+        let what = format!("PostgreSQL {major}, resumed by name: {by_name}");
+        let command = if by_name { scene.verb("resume").arg(&job) } else { load(&scene, &files) };
+        // Killed once more when the ledger has its new files, and after that the same job by these.
+        shut_gate_behind(&scene.database, scene.chunks());
+        let mut running = command.spawn();
+        assert!(scene.database.wait_for("SELECT runs FROM howdah.job", 2, || running.is_running()), "{what}");
+        running.kill();
+        open_gate(&scene.database);
+        let told = command.run(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("has changed since"), "{told}");
+        scene.assert_exact(&what);
+        scene.assert_done(&what);
+        assert_eq!(scene.database.value("SELECT count(*) FROM howdah.job"), "1", "{what}");
+        let again = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains("this job finished"), "{again}");
+    }
+}
+
+#[test]
+fn a_file_that_was_mended_is_told_and_one_that_is_written_otherwise_is_refused() {
+    let plain = [csv(87, 1, 6000), csv(88, 20_001, 300)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    files.put("b.csv", &[&plain[1][..], b"x,1,1.0,bad\n"].concat());
+    let scene = Scene::new(Server::shared(18), &[&plain[0], &plain[1]]);
+    load(&scene, &files).run(PATIENCE).expect_code(1);
+    let stored = scene.database.value(STORED);
+    let turned = String::from_utf8(plain[1].clone()).unwrap().replacen("id,part", "part,id", 1);
+    files.put("b.csv", turned.as_bytes());
+    let refused = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+    assert_eq!(scene.database.value(STORED), stored, "{refused}");
+    files.put("b.csv", &plain[1]);
+    let told = load(&scene, &files).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("; nothing of it is in, and it is read as it is now"), "{told}");
+    scene.assert_exact("mended");
+    scene.assert_done("mended");
+}
+
+#[test]
+fn a_file_that_was_mended_while_a_run_is_at_work_or_loaded_by_itself_since_is_not_loaded_twice() {
+    let plain = [csv(87, 1, 6000), csv(88, 20_001, 300)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    files.put("b.csv", &[&plain[1][..], b"x,1,1.0,bad\n"].concat());
+    let scene = Scene::new(Server::shared(18), &[&plain[0], &plain[1]]);
+    shut_gate_behind(&scene.database, 1);
+    let mut running = load(&scene, &files).spawn();
+    assert!(scene.wait_for_chunks(1, || running.is_running()));
+    files.put("b.csv", &plain[1]);
+    let refused = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("another run of it is at work with them as they were"), "{refused}");
+    running.kill();
+    open_gate(&scene.database);
+    let alone = scene.load().arg(files.path().join("b.csv"));
+    alone.run(PATIENCE).expect_code(0);
+    let refused = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("1 of 2 files is in public.t already"), "{refused}");
+    let told = load(&scene, &files).args(["--known", "skip"]).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("it is read as it is now"), "{told}");
+    scene.assert_exact("loaded by itself");
+}
+
+/// A run may be killed while the mended file comes in; what is in of that binds the next one.
+#[test]
+fn a_file_that_was_mended_and_is_in_in_part_is_not_changed_again() {
+    // The longer one comes first.
+    let plain = [csv(87, 1, 9000), csv(88, 20_001, 6000)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    let path = files.put("b.csv", &csv(89, 40_001, 6000));
+    let scene = Scene::new(Server::shared(15), &[&plain[0], &plain[1]]);
+    let kill_at = |no: u32| {
+        scene.slow_down("AFTER", std::time::Duration::from_millis(200));
+        let mut running = load(&scene, &files).spawn();
+        let stored = format!("SELECT count(*) FROM howdah.chunk WHERE file_no = {no}");
+        assert!(scene.database.wait_for(&stored, 1, || running.is_running()));
+        running.kill();
+        scene.slow_down("AFTER", std::time::Duration::ZERO);
+    };
+    kill_at(0);
+    files.put("b.csv", &plain[1]);
+    let mended_at = std::time::SystemTime::now();
+    let set_time = || std::fs::File::options().append(true).open(&path).unwrap().set_modified(mended_at);
+    set_time().unwrap();
+    kill_at(1);
+    let job = scene.database.value(JOB);
+    files.put("b.csv", &csv(89, 40_001, 6000));
+    for command in [load(&scene, &files), scene.verb("resume").arg(&job)] {
+        let refused = command.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("/b.csv: the sources are not what job "), "{refused}");
+    }
+    files.put("b.csv", &plain[1]);
+    set_time().unwrap();
+    load(&scene, &files).run(PATIENCE).expect_code(0);
+    scene.assert_exact("mended once");
+    scene.assert_done("mended once");
+}

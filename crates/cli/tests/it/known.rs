@@ -403,9 +403,9 @@ fn what_others_have_loaded_since_a_job_began_is_told_though_the_table_was_emptie
 #[test]
 fn a_file_that_is_left_out_is_not_said_to_have_changed() {
     let (scene, files, load) = overtaken(15, &[]);
-    files.put("c.csv", &csv(81, 40_001, 210));
+    files.put("a.csv", &csv(81, 40_001, 210));
     let refused = load.args(["--known", "skip"]).run(PATIENCE).expect_code(1).stderr;
-    assert!(refused.contains("c.csv: the sources are not what job "), "{refused}");
+    assert!(refused.contains("a.csv: the sources are not what job "), "{refused}");
     assert!(refused.contains("this file has ") && !refused.contains(" more "), "{refused}");
     assert_ne!(scene.database.value(STORED), "0");
 }

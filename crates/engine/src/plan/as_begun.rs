@@ -75,7 +75,8 @@ fn is_same_file(file: &FilePlan, was: &FilePlan) -> bool {
     of(file) == of(was)
 }
 
-fn is_read_alike(table: &TablePlan, was: &TablePlan) -> bool {
+/// Records are read in the same way, and their values go to the same columns.
+pub(super) fn is_read_alike(table: &TablePlan, was: &TablePlan) -> bool {
     let staging = |table: &TablePlan| table.staging.as_ref().map(|staging| staging.relation.clone());
     table.format == was.format
         && table.dialect == was.dialect

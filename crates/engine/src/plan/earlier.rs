@@ -9,7 +9,7 @@ use super::head::{Head, HeadReader, Heads};
 use super::identity::{Began, Settled};
 use super::sources::Source;
 use super::tune::unlogged_table;
-use super::{History, Planned, around_rows, indexes, is_filled, lay_out, new_table};
+use super::{History, Planned, around_rows, indexes, is_filled, lay_out, mended, new_table};
 use crate::begin::in_turn_ms;
 use crate::budget::Extent;
 use crate::done;
@@ -105,6 +105,7 @@ pub(super) async fn go_on(
         doubted_for,
         value_settings,
         own: None,
+        changed: Vec::new(),
         closed: None,
     }))
 }
@@ -287,6 +288,7 @@ pub(super) async fn planned(
     let bad_records = earlier.job.bad_records;
     (plan.tables, plan.files) = (earlier.tables, earlier.files);
     know_as_noted(&plan, &mut sources);
+    mended::read_anew(heads, &mut plan, &settled.changed, &sources).await?;
     let compares = plan.job.if_done == IfDone::Ok && done::only_bytes_tell(&plan);
     if settled.history.has_rows() || compares && matches!(settled.history, History::Done { .. }) {
         expect_same_count(&plan, &bad_records)?;

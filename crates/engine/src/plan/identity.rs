@@ -6,7 +6,7 @@
 //! added to what a pattern matches or taken away, or that a link leads elsewhere now. Where files were only added, it goes on
 //! with its own.
 
-use super::{History, earlier, ledger_of};
+use super::{History, earlier, ledger_of, mended};
 use crate::{Connection, in_part};
 use futures_util::future::try_join;
 use howdah_model::{
@@ -43,6 +43,8 @@ pub(super) struct Settled {
     pub(super) value_settings: ValueSettings,
     /// The job's files among those found, where others came since it began.
     pub(super) own: Option<Vec<bool>>,
+    /// Files that have changed since the job began, which has stored nothing of them: their numbers in its plan.
+    pub(super) changed: Vec<u32>,
     /// The ledger is closed to the role, and says nothing of the job.
     pub(super) closed: Option<Error>,
 }
@@ -113,6 +115,13 @@ impl Version {
         let real = (self.real_location != self.location).then_some(&self.real_location);
         let names = std::iter::once(&self.location).chain(real);
         names.filter_map(move |location| Some(FileToLoad { no, location, version: self.version.as_deref()? }))
+    }
+
+    /// What is noted of this file in a plan, which is of another version: `None` where it is not this one.
+    pub(super) fn differs_from(&self, file: &FilePlan) -> Option<bool> {
+        let real_location = file.real_location.as_ref().unwrap_or(&file.location);
+        let is_it = self.real_location == *real_location && self.rereadable && self.version.is_some();
+        is_it.then(|| self.version != file.version || self.stored_bytes != file.stored_bytes)
     }
 
     /// Its names: as written, and where the links of that lead.
@@ -271,21 +280,20 @@ impl Identity {
         }
         known.retain(|row| row.plan.identity == self.identity || has_records_alike(job, &row.plan.job));
         if let Some(row) = self.of_other_files(&ledger, session, job, &known).await? {
-            match of_its_files(job, &row, versions) {
-                Some((identity, own)) => {
-                    if let Some(settled) = earlier::go_on(connection, session, &ledger, job, row).await? {
-                        *self = identity;
-                        return Ok(Settled { own: Some(own), ..settled });
-                    }
-                }
-                None if job.resumes.is_some() && !job.force => return Err(changed_sources(&row, found)),
-                None => {}
+            let of_job = (connection, session, &ledger);
+            if let Some(settled) = self.go_on_with_others(of_job, job, row, versions, found).await? {
+                return Ok(settled);
             }
         }
         if !job.force {
             let changed = known.iter().filter(|row| row.job_id != name && self.is_changed(row));
             refuse_changed_sources(connection, session, &ledger, job, changed, found).await?;
         }
+        let first = match first {
+            // Files of it have changed since it got its name.
+            None => known.iter().rfind(|row| self.is_renewed(row, &name)).cloned(),
+            first => first,
+        };
         let Some(first) = first else {
             return Ok(fresh(name, job));
         };
@@ -313,6 +321,29 @@ impl Identity {
         }
     }
 
+    /// The job that began with other files, where it goes on: others came, or some have changed of which it has stored nothing.
+    async fn go_on_with_others(
+        &mut self,
+        (connection, session, ledger): (&Connection, &Session, &Ledger),
+        job: &Job,
+        row: JobRow,
+        versions: &[Version],
+        found: &[Version],
+    ) -> Result<Option<Settled>> {
+        if let Some((identity, own)) = of_its_files(job, &row, versions) {
+            let settled = earlier::go_on(connection, session, ledger, job, row).await?;
+            if settled.is_some() {
+                *self = identity;
+            }
+            return Ok(settled.map(|settled| Settled { own: Some(own), ..settled }));
+        }
+        let settled = mended::go_on((connection, session, ledger), job, &row, versions).await?;
+        if settled.is_none() && job.resumes.is_some() && !job.force {
+            return Err(changed_sources(&row, found));
+        }
+        Ok(settled)
+    }
+
     /// The identity by which the ledger knows these files, where it has another one of them than they get now.
     async fn go_by_the_known(&mut self, session: &Session, ledger: &Ledger) -> Result<()> {
         if let Some(as_written) = self.as_written.take() {
@@ -337,6 +368,11 @@ impl Identity {
 
     fn name(&self) -> String {
         self.named.clone().unwrap_or_else(|| self.identity[..16].to_owned())
+    }
+
+    /// The job of these files, under the name that it got from those that it began with.
+    fn is_renewed(&self, row: &JobRow, name: &str) -> bool {
+        row.plan.identity == self.identity && !row.job_id.starts_with(name)
     }
 
     fn is_by_another_path(&self, row: &JobRow) -> bool {
@@ -529,6 +565,7 @@ fn fresh(name: String, job: &Job) -> Settled {
         doubted_for: Vec::new(),
         value_settings: ValueSettings::new(),
         own: None,
+        changed: Vec::new(),
         closed: None,
     }
 }

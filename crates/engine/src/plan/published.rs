@@ -47,7 +47,7 @@ pub(super) async fn choose(
             schemas.join(", ")
         )
     };
-    plan.warnings = warnings.into_iter().chain(found.into_iter().map(warning)).collect();
+    plan.warnings.extend(warnings.into_iter().chain(found.into_iter().map(warning)));
     Ok(())
 }
 

@@ -20,6 +20,13 @@ pub(super) struct Source {
     pub(super) looked: Option<Box<Looked>>,
 }
 
+impl Source {
+    /// The same, of which nothing is known yet.
+    pub(super) fn unread(&self) -> Source {
+        Source { object: self.object.clone(), table: self.table.clone(), looked: None }
+    }
+}
+
 /// Expands every location of the job, in the order in which they are written.
 pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
     if job.sources.is_empty() {

@@ -11,7 +11,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 /// Inserts or reopens the job and its files. No row back: since this run was planned, another one has ended the job, or has begun it
 /// with other files or chunk borders; or there is no such job, but something is left of one ([`Ledger::forget_deleted`]). What
-/// comes from a pipe has no identity of its own. `@left@` is what [`left_sql`] makes.
+/// comes from a pipe has no identity of its own; and files `$12`, of which no chunk is in, may have changed. `@left@` is what [`left_sql`] makes.
 const BEGIN_SQL: &str = "\
     WITH job AS ( \
         INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version, ledger_oid) \
@@ -25,7 +25,12 @@ const BEGIN_SQL: &str = "\
           AND j.plan -> 'taper'::pg_catalog.text IS NOT DISTINCT FROM excluded.plan -> 'taper'::pg_catalog.text \
           AND j.status <> 'done' \
           AND (j.plan -> 'identity'::pg_catalog.text = excluded.plan -> 'identity'::pg_catalog.text \
-               OR (j.work_key = excluded.work_key AND pg_catalog.jsonb_path_exists(j.plan, '$.files[*].rereadable ? (@ == false)'))) \
+               OR (j.work_key = excluded.work_key AND pg_catalog.jsonb_path_exists(j.plan, '$.files[*].rereadable ? (@ == false)')) \
+               OR (j.work_key = excluded.work_key AND pg_catalog.cardinality($12) > 0 \
+                   AND NOT EXISTS (SELECT FROM @schema@.chunk c WHERE c.job_id = $1 AND c.file_no = ANY ($12)) \
+                   AND NOT EXISTS ( \
+                       SELECT FROM @schema@.file o, ROWS FROM (pg_catalog.unnest($5), pg_catalog.unnest($7)) f (file_no, version) \
+                       WHERE o.job_id = $1 AND o.file_no = f.file_no AND f.file_no <> ALL ($12) AND o.version <> f.version))) \
         RETURNING j.job_id), \
     files AS ( \
         INSERT INTO @schema@.file (job_id, file_no, location, version, stored_bytes, target, real_location) \
@@ -73,6 +78,20 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn begin(&self, session: &Session, plan: &Plan) -> Result<bool> {
+        self.begin_with(session, plan, &[]).await
+    }
+
+    /// The same for a job that was begun with earlier versions of files that have changed since, as the plan says: these are noted as
+    /// they are now, all at once. False also if chunks of them are in. Nobody must be at work for the job.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn begin_changed(&self, session: &Session, plan: &Plan) -> Result<bool> {
+        let changed = (0..).zip(&plan.files).filter(|(_, file)| file.has_changed).map(|(no, _)| no);
+        self.begin_with(session, plan, &changed.collect::<Vec<i32>>()).await
+    }
+
+    async fn begin_with(&self, session: &Session, plan: &Plan, changed: &[i32]) -> Result<bool> {
         let text = kept_plan::write(plan).map_err(unwritable)?;
         let file_nos: Vec<i32> = (0..).take(plan.files.len()).collect();
         let locations: Vec<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
@@ -86,7 +105,7 @@ impl Ledger {
         let real_locations: Vec<Option<&str>> =
             plan.files.iter().map(|file| file.real_location.as_deref()).collect();
         let ledger_table = format!("{}.job", self.quoted);
-        let parameters: [(&(dyn ToSql + Sync), Type); 11] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 12] = [
             (&plan.job_id, Type::TEXT),
             (&plan.work_key, Type::TEXT),
             (&text, Type::TEXT),
@@ -98,6 +117,7 @@ impl Ledger {
             (&targets, Type::TEXT_ARRAY),
             (&real_locations, Type::TEXT_ARRAY),
             (&ledger_table, Type::TEXT),
+            (&changed, Type::INT4_ARRAY),
         ];
         let sql = BEGIN_SQL.replace("@left@", &left_sql(plan)).replace("@schema@", &self.quoted);
         let rows = session.client().query_typed(&sql, &parameters).await;

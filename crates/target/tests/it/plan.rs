@@ -90,6 +90,8 @@ fn file() -> FilePlan {
         rereadable: true,
         input_no: 0,
         left_out: false,
+        cut_as_bytes: None,
+        has_changed: false,
     }
 }
 

@@ -1,0 +1,130 @@
+//! A file that was mended between two runs of a job: where nothing of it is in, the job goes on with it as it is now.
+//!
+//! Only where rows are appended as they are read, and only where the file comes into the same table in the same way: what is in of
+//! other files stays as it was decided, and so do the borders of their chunks.
+
+use super::head::Heads;
+use super::identity::{Settled, Version};
+use super::sources::Source;
+use super::{as_begun, earlier, file_plan, tables};
+use crate::Connection;
+use howdah_model::{Error, ErrorKind, FilePlan, Job, Mode, Plan, Result, TablePlan};
+use howdah_target::ledger::{JobRow, JobStatus, Ledger};
+use howdah_target::session::Session;
+use std::collections::BTreeSet;
+
+/// The unfinished job, if files of it have changed of which it has stored nothing, and all others are as they were.
+///
+/// # Errors
+/// Those of ledger and session, and of the job that goes on.
+pub(super) async fn go_on(
+    (connection, session, ledger): (&Connection, &Session, &Ledger),
+    job: &Job,
+    row: &JobRow,
+    versions: &[Version],
+) -> Result<Option<Settled>> {
+    let arrival = &row.plan.job.arrival;
+    let is_plain = arrival.mode == Mode::Append && !arrival.is_staged() && !arrival.check;
+    if job.force || !is_plain || row.status == JobStatus::Done || row.chunks == 0 {
+        return Ok(None);
+    }
+    let Some(changed) = changed(&row.plan.files, versions) else { return Ok(None) };
+    let (_, begun) = ledger.begun_files(session, &row.job_id).await?;
+    if changed.iter().any(|no| begun.contains(no)) {
+        return Ok(None);
+    }
+    let settled = earlier::go_on(connection, session, ledger, job, row.clone()).await?;
+    // What strangers may have written of the job is compared with what its files say, and these are others by now.
+    let goes_on = |settled: &Settled| settled.earlier.is_some() && settled.doubted_for.is_empty();
+    Ok(settled.filter(goes_on).map(|settled| Settled { changed, ..settled }))
+}
+
+/// The numbers of the files that have changed; `None` if there are none, or if the files are not the same by their names.
+fn changed(files: &[FilePlan], versions: &[Version]) -> Option<Vec<u32>> {
+    let names: BTreeSet<&str> = files.iter().map(|file| file.location.as_str()).collect();
+    // Of a file of several tables each has its own part.
+    if names.len() != files.len() || versions.len() != files.len() {
+        return None;
+    }
+    let mut changed = Vec::new();
+    for (no, file) in (0..).zip(files) {
+        if versions.iter().find_map(|version| version.differs_from(file))? {
+            changed.push(no);
+        }
+    }
+    (!changed.is_empty()).then_some(changed)
+}
+
+/// Has the plan take these files as they are now.
+///
+/// # Errors
+/// `SourceChanged`, where one does not come into its table as before; those of files, tables and session.
+pub(super) async fn read_anew(
+    heads: &Heads<'_>,
+    plan: &mut Plan,
+    changed: &[u32],
+    sources: &[Source],
+) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let names: BTreeSet<&str> = changed.iter().map(|no| real_location(plan.file(*no))).collect();
+    let found =
+        sources.iter().filter(|source| names.contains(source.object.real_location())).map(Source::unread);
+    let found = heads.read_all(found.collect()).await?;
+    let planning = Box::pin(tables::plan_all(heads.context, heads.session, &plan.job, &plan.job_id, found));
+    let (tables, placed) = planning.await?;
+    for (table_no, head) in placed {
+        let table = &tables[table_no as usize];
+        let now = file_plan(&head, table_no, table);
+        let is_it = |no: &&u32| real_location(plan.file(**no)) == real_location(&now);
+        let Some(no) = changed.iter().find(is_it) else { continue };
+        let was = plan.file(*no).clone();
+        if !is_alike(table, plan.table(was.table_no)) {
+            return Err(is_otherwise(plan, &now));
+        }
+        if !was.left_out {
+            plan.warnings.push(format!(
+                "{} has changed since job {} began; nothing of it is in, and it is read as it is now",
+                now.location, plan.job_id
+            ));
+        }
+        plan.files[*no as usize] = FilePlan {
+            table_no: was.table_no,
+            input_no: was.input_no,
+            left_out: was.left_out,
+            // Where nothing told its size, it had none for the files before it.
+            cut_as_bytes: was.cut_as_bytes.or(was.stored_bytes).or(Some(0)),
+            has_changed: true,
+            ..now
+        };
+    }
+    match changed.iter().find(|no| !plan.file(**no).has_changed) {
+        Some(no) => Err(is_otherwise(plan, plan.file(*no))),
+        None => Ok(()),
+    }
+}
+
+fn real_location(file: &FilePlan) -> &str {
+    file.real_location.as_ref().unwrap_or(&file.location)
+}
+
+/// The same table in the same way, which needs no further change.
+fn is_alike(table: &TablePlan, was: &TablePlan) -> bool {
+    table.table.relation == was.table.relation
+        && table.create.is_none()
+        && table.changes.is_empty()
+        && as_begun::is_read_alike(table, was)
+}
+
+fn is_otherwise(plan: &Plan, file: &FilePlan) -> Error {
+    let message = format!(
+        "this file has changed since job {} began, and is written otherwise than it was: another header, other delimiters, or values \
+         of other types",
+        plan.job_id
+    );
+    Error::new(ErrorKind::SourceChanged, message).in_file(&file.location).with_hint(
+        "write it as it was written, but for the bad records, to go on with that job; or remove the rows that the job has stored and \
+         load all files with --force",
+    )
+}
