@@ -56,12 +56,7 @@ class TablePlan(TypedDict):
     """Its rows come frozen, all in one transaction."""
 
 
-class _MayChange(TypedDict, total=False):
-    cut_as_bytes: int
-    """The stored bytes by which the files before it are cut; absent where it has not changed since the job began."""
-
-
-class FilePlan(_MayChange):
+class FilePlan(TypedDict):
     """One file of a job."""
 
     location: str
@@ -102,6 +97,8 @@ class FilePlan(_MayChange):
     """It can be read again: not a pipe."""
     input_no: int
     """Its number in the order in which the sources were given."""
+    cut_as_bytes: Optional[int]
+    """The stored bytes by which the files before it are cut, where it has changed since the job began."""
 
 
 class _MayTaper(TypedDict, total=False):

@@ -340,7 +340,7 @@ pub struct FilePlan {
     pub left_out: bool,
     /// The stored bytes by which the files before it are cut, where it has changed since: chunks of these are in. Plans in older
     /// ledgers lack it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub cut_as_bytes: Option<u64>,
     /// It has changed since the job began, which has stored nothing of it: this run takes it as it is.
     #[serde(skip)]
