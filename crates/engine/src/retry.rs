@@ -38,10 +38,12 @@ pub(crate) fn directive(error: &Error) -> Directive {
             ) => Directive::Again,
             // The old primary after a failover; a new connection finds the new one.
             Some(sqlstate::READ_ONLY_SQL_TRANSACTION) => Directive::Again,
-            // connection_exception and its kin; a pooler that takes no `options` says so, and refuses.
-            Some(sqlstate) if sqlstate.starts_with("08") && error.kind() == ErrorKind::Server => {
-                Directive::Again
+            // A pooler that takes no `options`.
+            Some(sqlstate::PROTOCOL_VIOLATION) if error.kind() == ErrorKind::ConnectionRefused => {
+                Directive::GiveUp
             }
+            // connection_exception and its kin.
+            Some(sqlstate) if sqlstate.starts_with("08") => Directive::Again,
             _ => Directive::GiveUp,
         },
         ErrorKind::Usage
@@ -157,6 +159,9 @@ mod tests {
         let by_pooler = |kind| Error::new(kind, "").with_sqlstate(sqlstate::PROTOCOL_VIOLATION);
         assert_eq!(directive(&by_pooler(ErrorKind::ConnectionLost)), Directive::Again);
         assert_eq!(directive(&by_pooler(ErrorKind::ConnectionRefused)), Directive::GiveUp);
+        let no_password = Error::new(ErrorKind::ConnectionRefused, "")
+            .with_sqlstate(sqlstate::SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION);
+        assert_eq!(directive(&no_password), Directive::Again, "a command that prints none for a while");
         assert_eq!(directive(&Error::new(ErrorKind::CommitUnknown, "")), Directive::Again);
         assert_eq!(directive(&Error::new(ErrorKind::SourceChanged, "")), Directive::GiveUp);
     }
