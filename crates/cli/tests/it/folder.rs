@@ -247,6 +247,7 @@ fn a_file_that_was_mended_is_told_and_one_that_is_written_otherwise_is_refused()
     let turned = String::from_utf8(plain[1].clone()).unwrap().replacen("id,part", "part,id", 1);
     files.put("b.csv", turned.as_bytes());
     let refused = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("/b.csv: this file has changed since job "), "{refused}");
     assert_eq!(scene.database.value(STORED), stored, "{refused}");
     files.put("b.csv", &plain[1]);
     let told = load(&scene, &files).run(PATIENCE).expect_code(0).stderr;

@@ -3,6 +3,7 @@
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Fault, Finished, HttpFailure, MAJORS, Proxy, S3, Server};
 use serde_json::Value;
+use std::ops::Range;
 
 /// Enough for more than one transaction of each thread that reads.
 const FILES: u64 = 600;
@@ -248,22 +249,27 @@ fn many_bad_records_cost_about_one_try_each() {
     }
 }
 
-/// Whichever COMMIT it is.
+/// Loads 40 files again and again, each time with another COMMIT of these cut off behind or before it; what each load tells.
+fn with_lost_commits(skips: Range<u64>, options: &[&str]) -> Vec<Value> {
+    let faults = skips.flat_map(|skip| [Fault::CutAfterCommit { skip }, Fault::CutBeforeCommit { skip }]);
+    let run = |fault| {
+        let (files, database) = (Files::new(), Server::shared(15).database());
+        make_table(&database);
+        put_all(&files, 40);
+        let proxy = Proxy::before_server(Server::shared(15));
+        proxy.set_times(fault, 1);
+        let to = database.conninfo_through(&proxy);
+        let load = howdah("load").args(["--to", &to, "--table", "t", "--json"]).args(options);
+        let done = load.arg(files.path()).run(PATIENCE).expect_code(0);
+        assert_all_in(&database, 40);
+        told(&done)
+    };
+    faults.map(run).collect()
+}
+
 #[test]
 fn lost_answers_to_commit_double_nothing() {
-    for skip in 0..6 {
-        for fault in [Fault::CutAfterCommit { skip }, Fault::CutBeforeCommit { skip }] {
-            let (files, database) = (Files::new(), Server::shared(15).database());
-            make_table(&database);
-            put_all(&files, 40);
-            let proxy = Proxy::before_server(Server::shared(15));
-            proxy.set_times(fault, 1);
-            let to = database.conninfo_through(&proxy);
-            let load = howdah("load").args(["--to", &to, "--table", "t"]).arg(files.path());
-            load.run(PATIENCE).expect_code(0);
-            assert_all_in(&database, 40);
-        }
-    }
+    with_lost_commits(0..6, &[]);
 }
 
 #[test]
@@ -326,22 +332,11 @@ fn files_are_read_again_into_one_table_a_session() {
     }
 }
 
-/// Whichever COMMIT it is, those of the comparison among them.
+/// Commits of the comparison are among them.
 #[test]
 fn what_is_read_again_counts_once_where_the_connection_is_lost() {
-    for skip in 2..10 {
-        for fault in [Fault::CutAfterCommit { skip }, Fault::CutBeforeCommit { skip }] {
-            let (files, database) = (Files::new(), Server::shared(15).database());
-            make_table(&database);
-            put_all(&files, 40);
-            let proxy = Proxy::before_server(Server::shared(15));
-            proxy.set_times(fault, 1);
-            let to = database.conninfo_through(&proxy);
-            let load = howdah("load").args(["--to", &to, "--table", "t", "--json", "--verify", "checksum"]);
-            let done = load.arg(files.path()).run(PATIENCE).expect_code(0);
-            assert_eq!(told(&done)["verified"]["rows"].as_u64(), Some(120), "{skip}: {}", done.stdout);
-            assert_all_in(&database, 40);
-        }
+    for summary in with_lost_commits(2..10, &["--verify", "checksum"]) {
+        assert_eq!(summary["verified"]["rows"].as_u64(), Some(120), "{summary}");
     }
 }
 
