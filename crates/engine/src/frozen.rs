@@ -310,7 +310,8 @@ pub(crate) async fn commit_if_complete(run: &Run, file_no: u32) -> Result<()> {
         return Ok(());
     }
     let (connection, backend, began) = (&run.context.connection, session.backend(), Instant::now());
-    let committed = connection.answer(backend, freeze::end(session)).await;
+    let ending = freeze::end(session, run.ledger.as_ref(), &run.plan.job_id, relation(&run.plan, file_no));
+    let committed = connection.answer(backend, ending).await;
     run.tally.spend(Stage::Commit, began.elapsed());
     if committed.is_err() && session.is_closed() {
         connection.lose(backend);

@@ -76,8 +76,8 @@ pub struct UnloggedTable {
     pub relation: Relation,
     /// All of its rows go; else those of some partitions.
     pub whole: bool,
-    /// The numbers of the files that the server keeps them in, before the load. A crash leaves them as they are, and ALTER TABLE ... SET
-    /// LOGGED does not. Plans in older ledgers lack them.
+    /// The numbers of the files that the server keeps them in, before the load, or as soon as the load has emptied the table. A
+    /// crash leaves them as they are, and ALTER TABLE ... SET LOGGED does not. Plans in older ledgers lack them.
     #[serde(default)]
     pub files: Vec<u32>,
 }

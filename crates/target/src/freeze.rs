@@ -7,11 +7,11 @@
 //! the rows.
 
 use crate::commit::{ChunkTarget, commit, roll_back, settings_sql};
-use crate::ledger::{Step, busy};
+use crate::ledger::{Ledger, Step, busy};
 use crate::session::Session;
 use crate::sql::quote_relation;
 use crate::truncate::refused;
-use howdah_model::{Changes, RelationKind, Result};
+use howdah_model::{Changes, Relation, RelationKind, Result};
 
 /// Begins the transaction. False, and no transaction is open, where the table must not be emptied any more: an earlier or
 /// simultaneous run of the job has done so (`empties`), or rows have come into the table since this load made it. If the
@@ -75,10 +75,19 @@ async fn empty(
     Ok(true)
 }
 
-/// Ends it: all rows are there, for everybody.
+/// Ends it: all rows of the table are there, for everybody.
 ///
 /// # Errors
-/// CommitUnknown: COMMIT was sent and not answered, and only the ledger knows; Server for a deferred constraint.
-pub async fn end(session: &mut Session) -> Result<()> {
+/// CommitUnknown: COMMIT was sent and not answered, and only the ledger knows; Server for a deferred constraint; those of the ledger.
+pub async fn end(
+    session: &mut Session,
+    ledger: Option<&Ledger>,
+    job_id: &str,
+    relation: &Relation,
+) -> Result<()> {
+    // Not before: it locks the job's row until COMMIT, which others of the load write as well.
+    if let Some(ledger) = ledger {
+        ledger.note_files(session, job_id, relation).await?;
+    }
     commit(session).await
 }

@@ -127,6 +127,7 @@ pub async fn empty(
         if table.kind != RelationKind::Foreign {
             run(&format!("TRUNCATE TABLE {name}")).await?;
         }
+        ledger.note_files(session, job_id, relation).await?;
         run("COMMIT").await?;
         Ok(true)
     };

@@ -180,3 +180,81 @@ fn rows_that_a_crash_has_left_are_not_loaded_twice() {
     assert!(refused.contains("written anew"), "{refused}");
     scene.assert_exact("refused");
 }
+
+/// What the job itself has emptied, and a crash has emptied behind it, is nothing that others have written anew.
+#[test]
+fn what_the_load_itself_has_emptied_is_as_a_crash_leaves_it() {
+    let (files, plain) = (Files::new(), csv(17, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(15, &forgetful());
+    let other = "VALUES (1000000, 1, 1, 'of others')";
+
+    // Stopped between its chunks.
+    let first = scene(&server, &plain);
+    let truncate = load(&first, &source).args(["--mode", "truncate"]);
+    shut_gate_behind(&first.database, 4);
+    let mut running = truncate.spawn();
+    assert!(first.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    remove_gate(&first.database);
+    first.database.sql("CHECKPOINT");
+    server.crash_and_restart();
+    first.database.sql(&format!("INSERT INTO t {other}; INSERT INTO wanted {other}"));
+    let told = truncate.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(EMPTIED), "{told}");
+    first.assert_exact("emptied by the load, then by a crash");
+
+    // Done.
+    for mode in [&["--mode", "truncate"][..], &["--mode", "truncate", "--freeze"]] {
+        let scene = scene(&server, &plain);
+        let load = load(&scene, &source).args(mode);
+        load.run(PATIENCE).expect_code(0);
+        scene.database.sql("CHECKPOINT");
+        server.crash_and_restart();
+        scene.database.sql(&format!("INSERT INTO t {other}"));
+        load.run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("{mode:?}"));
+    }
+}
+
+/// Of several files of one job some are loaded again behind a crash, by another job: the others are not there for that.
+#[test]
+fn files_that_a_crash_has_taken_are_not_in_for_the_rows_of_others() {
+    let (files, plain, more) = (Files::new(), csv(18, 1, 1000), csv(18, 1001, 500));
+    let (first, second) = (files.put("a.csv", &plain), files.put("b.csv", &more));
+    let server = Server::private(15, &forgetful());
+    for mode in [&[][..], &["--atomic"]] {
+        let scene = Scene::new(&server, &[&plain, &more]);
+        scene.database.sql("ALTER TABLE t SET UNLOGGED");
+        let both = || load(&scene, &first).arg(&second).args(mode);
+        both().run(PATIENCE).expect_code(0);
+        server.crash_and_restart();
+        load(&scene, &first).run(PATIENCE).expect_code(0);
+        let refused = both().run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("1 of 2 files is in public.t already"), "{refused}");
+        both().args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+        scene.assert_exact(&format!("{mode:?}"));
+        load(&scene, &second).run(PATIENCE).expect_code(1);
+        scene.assert_exact("refused");
+    }
+}
+
+/// What an unfinished job has stored is gone, and is not in the way of another one.
+#[test]
+fn what_a_crash_has_taken_of_an_unfinished_job_is_not_there_for_the_rows_of_others() {
+    let (files, plain) = (Files::new(), csv(19, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let server = Server::private(15, &forgetful());
+    let scene = scene(&server, &plain);
+    shut_gate_behind(&scene.database, 4);
+    let mut running = load(&scene, &source).spawn();
+    assert!(scene.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    remove_gate(&scene.database);
+    scene.database.sql("CHECKPOINT");
+    server.crash_and_restart();
+    let other = "VALUES (1000000, 1, 1, 'of others')";
+    scene.database.sql(&format!("INSERT INTO t {other}; INSERT INTO wanted {other}"));
+    load(&scene, &source).args(["--encode", "csv", "--job-id", "another"]).run(PATIENCE).expect_code(0);
+    scene.assert_exact("another job");
+}

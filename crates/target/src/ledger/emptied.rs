@@ -3,11 +3,14 @@
 //! that is UNLOGGED itself: the marks go when the rows go, and a receipt without its mark is void. Nothing else tells: the server
 //! may keep its start time through a crash, and keeps the rows through a clean stop.
 
-use super::Ledger;
 use super::schema::LOCK_KEY;
+use super::step::target;
+use super::{Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::OWN_TABLESPACE_SQL;
-use howdah_model::{Error, ErrorKind, Result, sqlstate};
+use crate::tree::BY_NAME_SQL;
+use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -47,6 +50,34 @@ const STEPS_SQL: &str = "\
 const NOTHING_SQL: &str = "\
     NOT EXISTS (SELECT FROM @schema@.chunk c WHERE c.job_id = @job@ AND c.file_no = ANY (@files@::pg_catalog.int4[])) \
     AND NOT EXISTS (SELECT FROM @schema@.step s WHERE s.job_id = @job@ AND s.name IN ('part', 'delete'))";
+
+/// The files of the tables of a `tree` that a crash empties, as `UnloggedTable::files` has them.
+const FILES_SQL: &str = "\
+    (SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.pg_relation_filenode(c.oid::pg_catalog.regclass)::pg_catalog.int8), '[]'::pg_catalog.jsonb) \
+     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid WHERE c.relkind = 'r' AND c.relpersistence = 'u')";
+
+/// Notes the files of the table of schema `$1` and name `$2` in the plan of job `$3`.
+const NOTE_FILES_SQL: &str = "\
+    UPDATE @schema@.job SET plan = pg_catalog.jsonb_set(plan, ARRAY['tuning', 'unlogged'], ( \
+        SELECT pg_catalog.jsonb_agg( \
+            CASE WHEN u.element #>> ARRAY['relation', 'schema'] = $1 AND u.element #>> ARRAY['relation', 'name'] = $2 \
+                 THEN pg_catalog.jsonb_set(u.element, ARRAY['files'], @files@) \
+                 ELSE u.element END ORDER BY u.no) \
+        FROM pg_catalog.jsonb_array_elements(plan #> ARRAY['tuning', 'unlogged']) WITH ORDINALITY AS u(element, no))) \
+    WHERE job_id = $3";
+
+/// Those of jobs `$3` with a mark that is gone of rows in the UNLOGGED table of schema `$1` and name `$2`, `$4` in the ledger, which a
+/// crash has emptied then: its files are the ones that the job has found. ALTER TABLE ... SET LOGGED makes others, and keeps the rows.
+const LOST_SQL: &str = "\
+    SELECT j.job_id FROM @schema@.job j, LATERAL pg_catalog.jsonb_array_elements(j.plan #> ARRAY['tuning', 'unlogged']) u \
+    WHERE j.job_id = ANY ($3) \
+      AND u #>> ARRAY['relation', 'schema'] = $1 AND u #>> ARRAY['relation', 'name'] = $2 AND u -> 'whole'::pg_catalog.text = 'true'::pg_catalog.jsonb \
+      AND u -> 'files'::pg_catalog.text <@ @files@ \
+      AND CASE WHEN pg_catalog.jsonb_path_exists(j.plan, '$.tables[*].staging ? (@ != null)') \
+               THEN NOT (@steps@) \
+               ELSE EXISTS (SELECT FROM @schema@.chunk c JOIN @schema@.file f USING (job_id, file_no) \
+                            WHERE c.job_id = j.job_id AND f.target = $4 AND c.rows > 0 \
+                              AND NOT EXISTS (SELECT FROM @schema@.unlogged_mark m WHERE m.job_id = c.job_id AND m.xid = c.xid)) END";
 
 impl Ledger {
     /// The ledger of a job with rows in UNLOGGED tables.
@@ -89,10 +120,14 @@ impl Ledger {
             )))
     }
 
+    /// The name of the table of marks, as `to_regclass` takes it.
+    pub(super) fn marks(&self) -> String {
+        format!("{}.unlogged_mark", self.quoted)
+    }
+
     pub(super) async fn has_marks(&self, session: &Session) -> Result<bool> {
         let sql = "SELECT pg_catalog.to_regclass($1) IS NOT NULL";
-        let name = format!("{}.unlogged_mark", self.quoted);
-        let row = session.client().query_typed_one(sql, &[(&name, Type::TEXT)]).await;
+        let row = session.client().query_typed_one(sql, &[(&self.marks(), Type::TEXT)]).await;
         Ok(row.map_err(|error| self.error(&error, "looking for the marks of UNLOGGED tables"))?.get(0))
     }
 
@@ -116,6 +151,23 @@ impl Ledger {
         let sql = format!("INSERT INTO {}.unlogged_mark (job_id) VALUES ($1)", self.quoted);
         let done = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
         done.map(|_| ()).map_err(|error| self.error(&error, "marking a step in the ledger"))
+    }
+
+    /// Notes in which files the server keeps the table from now on, in the transaction in which the job gives it others: what is written
+    /// anew behind that, somebody else has written.
+    pub(crate) async fn note_files(&self, session: &Session, job_id: &str, table: &Relation) -> Result<()> {
+        if !self.is_volatile() {
+            return Ok(());
+        }
+        let sql = format!(
+            "{BY_NAME_SQL} {}",
+            NOTE_FILES_SQL.replace("@files@", FILES_SQL).replace("@schema@", &self.quoted)
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&table.schema, Type::TEXT), (&table.name, Type::TEXT), (&job_id, Type::TEXT)];
+        let done = session.client().query_typed(&sql, &parameters).await;
+        done.map(|_| ())
+            .map_err(|error| self.error(&error, "noting the files of UNLOGGED tables in the ledger"))
     }
 
     /// All rows that the ledger knows of the job (a literal) are there, as a condition; `None` where no crash takes any.
@@ -151,6 +203,35 @@ impl Ledger {
             session.client().query_typed_one(&format!("SELECT {standing}"), &[(&job_id, Type::TEXT)]).await;
         let row = row.map_err(|error| self.error(&error, "looking for rows that a crash has taken"))?;
         Ok(!row.get::<_, bool>(0))
+    }
+
+    /// Those of these jobs whose rows in the table a crash of the server has taken, as far as that can be told.
+    pub(super) async fn lost_in_crash(
+        &self,
+        session: &Session,
+        relation: &Relation,
+        jobs: &[&String],
+    ) -> Result<BTreeSet<String>> {
+        let steps = STEPS_SQL.replace("@job@", "j.job_id");
+        let sql = format!(
+            "{BY_NAME_SQL} {}",
+            LOST_SQL
+                .replace("@steps@", &steps)
+                .replace("@files@", FILES_SQL)
+                .replace("@schema@", &self.quoted)
+        );
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&relation.schema, Type::TEXT),
+            (&relation.name, Type::TEXT),
+            (&jobs, Type::TEXT_ARRAY),
+            (&target(relation), Type::TEXT),
+        ];
+        match session.client().query_typed(&sql, &parameters).await {
+            Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
+            // Who may not read the marks takes the rows for there.
+            Err(error) if is_lacking(&error) => Ok(BTreeSet::new()),
+            Err(error) => Err(self.error(&error, "looking for rows that a crash has taken")),
+        }
     }
 
     /// Forgets the chunks whose rows the server has emptied; how many.

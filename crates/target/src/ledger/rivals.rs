@@ -93,10 +93,10 @@ const LOADED_SQL: &str = "\
     WHERE j.status = 'done' \
     ORDER BY found.no, f.target, j.finished_at DESC";
 
-/// The table, and those that it is a partition of: who empties one of these empties it.
+/// The table, and those that it is a partition of: who empties one of these empties it. And whether there is the relation `$3`.
 const EMPTIED_WITH_SQL: &str = "\
-    SELECT $1::pg_catalog.text, $2::pg_catalog.text \
-    UNION SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text \
+    SELECT $1::pg_catalog.text, $2::pg_catalog.text, pg_catalog.to_regclass($3) IS NOT NULL \
+    UNION SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, pg_catalog.to_regclass($3) IS NOT NULL \
     FROM pg_catalog.pg_class t \
     JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
     CROSS JOIN LATERAL pg_catalog.pg_partition_ancestors(t.oid::pg_catalog.regclass) AS a \
@@ -315,7 +315,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Those of these jobs that no other job has emptied the table behind, as far as the ledger says.
+    /// Those of these jobs that neither another job has emptied the table behind nor, where it is UNLOGGED, a crash of the server, as far
+    /// as the ledger says.
     ///
     /// # Errors
     /// Those of the session.
@@ -326,21 +327,28 @@ impl Ledger {
         jobs: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>> {
         let fail = |error| self.error(&error, "looking who has emptied the table");
-        let names: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
+        let marks = self.marks();
+        let names: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT), (&marks, Type::TEXT)];
         let rows = session.client().query_typed(EMPTIED_WITH_SQL, &names).await.map_err(fail)?;
+        let has_marks = rows.first().is_some_and(|row| row.get(2));
         let targets: Vec<String> =
             rows.iter().map(|row| target(&Relation { schema: row.get(0), name: row.get(1) })).collect();
         let asked: Vec<&String> = jobs.iter().collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&asked, Type::TEXT_ARRAY), (&targets, Type::TEXT_ARRAY)];
         let sql = STANDING_SQL.replace("@schema@", &self.quoted);
-        match session.client().query_typed(&sql, &parameters).await {
-            Ok(rows) => Ok(rows.iter().map(|row| row.get(0)).collect()),
+        let mut standing: BTreeSet<String> = match session.client().query_typed(&sql, &parameters).await {
+            Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
             // An older ledger has no steps, or rights of before there were any.
-            Err(error) if is_lacking(&error) => Ok(jobs.clone()),
-            Err(error) => Err(fail(error)),
+            Err(error) if is_lacking(&error) => jobs.clone(),
+            Err(error) => return Err(fail(error)),
+        };
+        if has_marks {
+            let lost = self.lost_in_crash(session, relation, &asked).await?;
+            standing.retain(|job_id| !lost.contains(job_id));
         }
+        Ok(standing)
     }
 
     /// What other jobs have loaded of the files of this plan, but for those that are its job's `own`, into the same tables, the same
