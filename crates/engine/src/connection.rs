@@ -303,9 +303,11 @@ impl Connection {
         fresh(self.spare.lock().take()?)
     }
 
+    /// Ends what is left of sessions that were lost, for which this one might wait.
+    ///
     /// Whoever opens a session may give it up at any await. A process is therefore forgotten only when the server
     /// has answered that it is ended; that two sessions end the same one does no harm.
-    async fn end_lost(&self, session: &Session) -> Result<()> {
+    pub(crate) async fn end_lost(&self, session: &Session) -> Result<()> {
         while let Some(backend) = self.last_lost() {
             activity::terminate(session, backend).await?;
             self.lost.lock().retain(|other| *other != backend);

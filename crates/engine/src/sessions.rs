@@ -419,8 +419,11 @@ impl<'a> Worker<'a> {
         self.count_session();
         let opened = self.handed.session(run, &mut self.patience).await?;
         self.counts = true;
+        let connection = &run.context.connection;
+        // One that another worker has left was opened before.
+        connection.attend(&opened, connection.end_lost(&opened)).await?;
         let held = Box::pin(begin::expect_held(run, &opened));
-        run.context.connection.attend(&opened, held).await?;
+        connection.attend(&opened, held).await?;
         Ok(opened)
     }
 
