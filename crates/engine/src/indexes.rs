@@ -175,7 +175,11 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             entries.await
         };
         let OwnUndos { believed: entries, doubted, doubted_for } =
-            entries.map_err(|error| with_hint(error, &context, ledger, job_id))?;
+            entries.map_err(|error| match error.kind() {
+                // Where there is no journal any more, `howdah restore` knows nothing.
+                ErrorKind::Ledger => error,
+                _ => with_hint(error, &context, ledger, job_id),
+            })?;
         let begun = run.early.begun();
         if !(entries.is_empty() && begun.is_empty()) {
             run.puts_back.store(true, Relaxed);

@@ -3,17 +3,16 @@
 
 use super::{Believed, Held, Ledger, NewUndo, Thing, Undo};
 use crate::session::Session;
-use howdah_model::Result;
+use howdah_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
-use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::try_join;
 
-/// Shared by all copies of a [`Ledger`].
+/// Shared by all copies of a [`Ledger`]. In the order of the changes; some hundreds at most.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Noted(Arc<Mutex<HashSet<Note>>>);
+pub(super) struct Noted(Arc<Mutex<Vec<Note>>>);
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 enum Note {
     Change(String, NewUndo),
     Held(String, Thing, String),
@@ -21,11 +20,30 @@ enum Note {
 
 impl Noted {
     pub(super) fn change(&self, job_id: &str, change: &NewUndo) {
-        self.0.lock().insert(Note::Change(job_id.to_owned(), change.clone()));
+        self.add(Note::Change(job_id.to_owned(), change.clone()));
     }
 
     pub(super) fn held(&self, job_id: &str, thing: &Thing, during: &str) {
-        self.0.lock().insert(Note::Held(job_id.to_owned(), thing.clone(), during.to_owned()));
+        self.add(Note::Held(job_id.to_owned(), thing.clone(), during.to_owned()));
+    }
+
+    fn add(&self, note: Note) {
+        let mut notes = self.0.lock();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// What the job was told to put back, in the order in which that is done.
+    fn changes(&self, job_id: &str) -> Vec<NewUndo> {
+        let notes = self.0.lock();
+        let of_job = notes.iter().filter_map(|note| match note {
+            Note::Change(job, change) if job == job_id => Some(change.clone()),
+            _ => None,
+        });
+        let mut changes: Vec<NewUndo> = of_job.collect();
+        changes.sort_by(|a, b| (a.kind, &a.relation, &a.name).cmp(&(b.kind, &b.relation, &b.name)));
+        changes
     }
 
     fn has_change(&self, undo: &Undo) -> bool {
@@ -52,13 +70,38 @@ impl Ledger {
     /// Changes of this job that are not undone. Where strangers may write the journal, those are believed that this process has noted.
     ///
     /// # Errors
-    /// Those of the session.
+    /// Ledger, where the journal is gone though this process has written there; those of the session.
     pub async fn own_undos(&self, session: &Session, job_id: &str) -> Result<OwnUndos> {
-        let open = self.open_undos(session, Some(job_id));
+        let open = self.journal(session, Some(job_id));
         let (open, doubted_for) = try_join!(open, self.doubted_for(session, Believed::Journal))?;
+        let open = match open {
+            Some(open) => open,
+            None => self
+                .noted
+                .changes(job_id)
+                .is_empty()
+                .then(Vec::new)
+                .ok_or_else(|| self.journal_gone(job_id))?,
+        };
         let is_believed = |undo: &Undo| doubted_for.is_empty() || self.noted.has_change(undo);
         let (believed, doubted) = open.into_iter().partition(is_believed);
         Ok(OwnUndos { believed, doubted, doubted_for })
+    }
+
+    /// Nobody but this process knows what it has changed.
+    fn journal_gone(&self, job_id: &str) -> Error {
+        let changes = self.noted.changes(job_id);
+        let names: Vec<String> = changes.iter().map(ToString::to_string).collect();
+        let statements: Vec<&str> =
+            changes.iter().flat_map(|change| &change.statements).map(String::as_str).collect();
+        let message = format!(
+            "the journal of the ledger in schema {} is gone, or not for this role any more, and nothing is put back of what this load \
+             has changed: {}",
+            self.quoted,
+            names.join(", ")
+        );
+        Error::new(ErrorKind::Ledger, message)
+            .with_hint(format!("run what is still missing of this by hand: {}", statements.join("; ")))
     }
 
     /// Settings that it holds, of which the same are believed.

@@ -147,6 +147,11 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn open_undos(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Undo>> {
+        Ok(self.journal(session, job_id).await?.unwrap_or_default())
+    }
+
+    /// The same; `None` where there is no journal, or not for this role.
+    pub(super) async fn journal(&self, session: &Session, job_id: Option<&str>) -> Result<Option<Vec<Undo>>> {
         let sql = format!(
             "SELECT number, job_id, kind, schema_name, table_name, {}, name, definition, statements, \
                     coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc'::pg_catalog.text)::pg_catalog.bool, false), {} \
@@ -156,10 +161,10 @@ impl Ledger {
             self.quoted
         );
         match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
-            Ok(rows) => rows.iter().map(|row| self.undo(row)).collect(),
+            Ok(rows) => rows.iter().map(|row| self.undo(row)).collect::<Result<_>>().map(Some),
             // No ledger, or one of an older version, or rights of before there was a journal: then this role has
             // changed nothing.
-            Err(error) if is_lacking(&error) => Ok(Vec::new()),
+            Err(error) if is_lacking(&error) => Ok(None),
             Err(error) => Err(self.error(&error, "reading the ledger's journal")),
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod dumped;
 mod early;
 mod identical;
 pub(crate) mod kills;
+mod ledger_gone;
 mod meaning;
 mod needs;
 mod partitioned;
