@@ -167,7 +167,8 @@ async fn in_turn(
 }
 
 /// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is
-/// not in the table. What others had stored when the job began first was gone then, or known: the rows in the table may be its own.
+/// not in the table. What others had stored when the job began first was gone then, or known: the rows in the table may be its own. Of
+/// files that have changed since, it was not asked for then.
 async fn own(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Own> {
     Ok(own_of(plan, ledger.begun_files(session, &plan.job_id).await?))
 }

@@ -347,6 +347,13 @@ pub struct FilePlan {
     pub has_changed: bool,
 }
 
+impl FilePlan {
+    /// It has changed since the job began: before this run, or before an earlier one.
+    pub fn has_ever_changed(&self) -> bool {
+        self.has_changed || self.cut_as_bytes.is_some()
+    }
+}
+
 /// A file that a finished job has loaded into the table that it would go to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownFile {

@@ -280,6 +280,36 @@ fn a_file_that_was_mended_while_a_run_is_at_work_or_loaded_by_itself_since_is_no
     scene.assert_exact("loaded by itself");
 }
 
+/// It was another version when the job began, which nobody knew; killed or not, the job has known of no rows of this one.
+#[test]
+fn a_file_that_is_again_what_another_job_has_loaded_is_not_loaded_twice() {
+    let plain = [csv(87, 1, 9000), csv(88, 20_001, 6000)];
+    let files = Files::new();
+    let [loaded, aside] = ["b.csv", "b.aside"].map(|name| files.path().join(name));
+    files.put("b.csv", &plain[1]);
+    let scene = Scene::new(Server::shared(18), &[&plain[0], &plain[1]]);
+    scene.load().arg(&loaded).run(PATIENCE).expect_code(0);
+    std::fs::rename(&loaded, &aside).unwrap();
+    files.put("b.csv", &csv(89, 40_001, 6000));
+    files.put("a.csv", &plain[0]);
+    let before = scene.chunks();
+    shut_gate_behind(&scene.database, 2);
+    let mut running = load(&scene, &files).spawn();
+    assert!(scene.wait_for_chunks(before + 2, || running.is_running()));
+    running.kill();
+    std::fs::rename(&aside, &loaded).unwrap();
+    // Killed once more when the ledger has the file as it is now.
+    let mut running = load(&scene, &files).args(["--known", "skip"]).spawn();
+    let runs = "SELECT max(runs) FROM howdah.job";
+    assert!(scene.database.wait_for(runs, 2, || running.is_running()));
+    running.kill();
+    open_gate(&scene.database);
+    let refused = load(&scene, &files).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("1 of 2 files is in public.t already"), "{refused}");
+    load(&scene, &files).args(["--known", "skip"]).run(PATIENCE).expect_code(0);
+    scene.assert_exact("loaded by another job before");
+}
+
 /// A run may be killed while the mended file comes in; what is in of that binds the next one.
 #[test]
 fn a_file_that_was_mended_and_is_in_in_part_is_not_changed_again() {

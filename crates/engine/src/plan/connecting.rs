@@ -83,8 +83,9 @@ async fn connect(
     };
     let ((recode, readable), (identity, mut settled, mut choice), ()) =
         connection.attend(&session, asking).await?;
-    connection.attend(&session, choice.forget_gone(&session, job, &settled)).await?;
-    choice.go_on(connection, job, &versions(sources), &mut settled)?;
+    let versions = versions(sources);
+    connection.attend(&session, choice.forget_gone(&session, job, &versions, &settled)).await?;
+    choice.go_on(connection, job, &versions, &mut settled)?;
     if settled.earlier.is_none() && !choice.is_nothing() {
         connection.attend(&session, rejected::expect_waiting(&session, job, &settled.name)).await?;
     }

@@ -51,7 +51,8 @@ impl Choice {
     }
 
     /// Of a job that has stored rows: what others had loaded of its files when it began first was gone from the tables then, or it would
-    /// not have begun. That they hold rows again says nothing of it: these are the job's own.
+    /// not have begun. That they hold rows again says nothing of it: these are the job's own. Of a file that has changed since, another
+    /// version was asked for then.
     ///
     /// # Errors
     /// Those of the ledger.
@@ -59,19 +60,19 @@ impl Choice {
         &mut self,
         session: &Session,
         job: &Job,
+        versions: &[Version],
         settled: &Settled,
     ) -> Result<()> {
         let is_meant = settled.began.as_ref().is_none_or(|began| began.once_more);
         let Some(ledger) = ledger_of(job).filter(|_| settled.history.has_rows() && !is_meant) else {
             return Ok(());
         };
-        let mut own: Vec<_> = self
-            .known
-            .iter_mut()
-            .zip(&self.kept)
-            .filter(|(_, kept)| **kept)
-            .map(|(known, _)| known)
-            .collect();
+        let changed = ever_changed(settled);
+        let is_own =
+            |kept: bool, version: &Version| kept && !version.is_any_of(|name| changed.contains(name));
+        let files = self.known.iter_mut().zip(&self.kept).zip(versions);
+        let own = files.filter(|((_, kept), version)| is_own(**kept, version));
+        let mut own: Vec<_> = own.map(|((known, _), _)| known).collect();
         let jobs: BTreeSet<String> =
             own.iter().filter_map(|known| Some(known.as_ref()?.job_id.clone())).collect();
         if jobs.is_empty() {
@@ -191,6 +192,14 @@ pub(crate) fn comes_once_more(job: &Job, file: &KnownFile) -> bool {
 
 fn latest<'a>(known: impl Iterator<Item = &'a KnownFile>) -> Option<&'a KnownFile> {
     known.max_by(|one, other| (&one.at, &other.location).cmp(&(&other.at, &one.location)))
+}
+
+/// Files of an unfinished job that have changed since it began, by all their names: before this run, or before an earlier one.
+fn ever_changed(settled: &Settled) -> BTreeSet<&str> {
+    let Some((plan, _)) = &settled.earlier else { return BTreeSet::new() };
+    let now: BTreeSet<u32> = settled.changed.iter().copied().collect();
+    let changed = (0..).zip(&plan.files).filter(|(no, file)| now.contains(no) || file.has_ever_changed());
+    changed.flat_map(|(_, file)| names(file).map(String::as_str)).collect()
 }
 
 fn names(file: &FilePlan) -> impl Iterator<Item = &String> {

@@ -36,7 +36,8 @@ pub struct LoadedFile {
 pub struct Own {
     /// Files of which it has stored chunks, by location.
     pub files: BTreeSet<String>,
-    /// When it began first, as this session writes times: what others had done before, it was let in beside.
+    /// When it began first, as this session writes times: what others had done before, it was let in beside, but for files that have
+    /// changed since.
     pub since: Option<String>,
     /// It is at work: who means to load beside it, by `--force` or `--known load`, takes nothing from it.
     pub at_work: bool,
@@ -123,7 +124,8 @@ const STANDING_SQL: &str = "\
 
 /// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table waits for those that load into
 /// the old one. One that empties the table first does so in a transaction that nobody sees into, and may wait for others before: it
-/// counts from its beginning. Who puts back what a job has dropped has its lock alone, and loads nothing.
+/// counts from its beginning. Who puts back what a job has dropped has its lock alone, and loads nothing. `$7` says nothing of a file that
+/// has changed since: nobody had asked for this version then.
 const RIVALS_SQL: &str = "\
     WITH working AS MATERIALIZED ( \
         SELECT j.job_id, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS held \
@@ -137,12 +139,12 @@ const RIVALS_SQL: &str = "\
                               'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            w.job_id IS NOT NULL, w.held IS NOT DISTINCT FROM false \
     FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
-                    pg_catalog.unnest($5)) AS p (file_no, name, version, target) \
+                    pg_catalog.unnest($5), pg_catalog.unnest($9)) AS p (file_no, name, version, target, has_changed) \
     JOIN @files@ f USING (name, version, target) \
     JOIN @schema@.job j USING (job_id) \
     LEFT JOIN working w USING (job_id) \
     WHERE j.job_id <> $1 AND (w.job_id IS NOT NULL \
-             OR j.status = 'done' AND ($7 IS NULL OR j.finished_at >= $7::pg_catalog.timestamptz)) \
+             OR j.status = 'done' AND ($7 IS NULL OR p.has_changed OR j.finished_at >= $7::pg_catalog.timestamptz)) \
       AND NOT ($8 AND @beside@) \
     ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
 
@@ -193,6 +195,7 @@ struct Spelled<'a> {
     locations: Vec<&'a str>,
     versions: Vec<Option<&'a str>>,
     targets: Vec<String>,
+    have_changed: Vec<bool>,
 }
 
 impl Spelled<'_> {
@@ -214,6 +217,7 @@ impl Spelled<'_> {
             locations: spelled.iter().map(|(_, location, _)| *location).collect(),
             versions: spelled.iter().map(|(.., file)| file.version.as_deref()).collect(),
             targets: spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect(),
+            have_changed: spelled.iter().map(|(.., file)| file.has_ever_changed()).collect(),
         }
     }
 }
@@ -362,7 +366,7 @@ impl Ledger {
         let sql =
             RIVALS_SQL.replace("@holders@", &holders_sql(&key(KEY_SEED))).replace("@workers@", &workers);
         let spelled = Spelled::of(plan, own, |_| true);
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.file_numbers, Type::INT4_ARRAY),
             (&spelled.locations, Type::TEXT_ARRAY),
@@ -371,6 +375,7 @@ impl Ledger {
             (&self.schema, Type::TEXT),
             (&own.since, Type::TEXT),
             (&own.at_work, Type::BOOL),
+            (&spelled.have_changed, Type::BOOL_ARRAY),
         ];
         let rows =
             self.ask(session, &self.over_files(&sql), &parameters, "reading the ledger's files").await?;
