@@ -7,6 +7,7 @@
 
 pub(crate) mod arrival;
 mod as_begun;
+mod changed;
 pub(crate) mod columns;
 mod connecting;
 mod cost;

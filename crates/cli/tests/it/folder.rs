@@ -257,6 +257,26 @@ fn a_file_that_was_mended_is_told_and_one_that_is_written_otherwise_is_refused()
 }
 
 #[test]
+fn many_mended_files_are_told_at_once() {
+    let plain = [csv(87, 1, 6000), csv(88, 20_001, 300), csv(89, 40_001, 200)];
+    let files = Files::new();
+    files.put("a.csv", &plain[0]);
+    for name in ["b.csv", "c.csv"] {
+        files.put(name, b"id,part,amount,note\nx,1,1.0,bad\n");
+    }
+    let scene = Scene::new(Server::shared(18), &[&plain[0], &plain[1], &plain[2]]);
+    load(&scene, &files).run(PATIENCE).expect_code(1);
+    assert_ne!(scene.database.value(STORED), "0");
+    files.put("b.csv", &plain[1]);
+    files.put("c.csv", &plain[2]);
+    let told = load(&scene, &files).run(PATIENCE).expect_code(0).stderr;
+    let times = told.matches("have changed since job ").count();
+    assert!(times == 1 && told.contains(".csv and 1 more have changed since job "), "{told}");
+    scene.assert_exact("mended");
+    scene.assert_done("mended");
+}
+
+#[test]
 fn a_file_that_was_mended_while_a_run_is_at_work_or_loaded_by_itself_since_is_not_loaded_twice() {
     let plain = [csv(87, 1, 6000), csv(88, 20_001, 300)];
     let files = Files::new();

@@ -6,8 +6,8 @@
 //! added to what a pattern matches or taken away, or that a link leads elsewhere now. Where files were only added, it goes on
 //! with its own.
 
-use super::{History, earlier, ledger_of, mended};
-use crate::{Connection, in_part};
+use super::{History, changed, earlier, ledger_of, mended};
+use crate::Connection;
 use futures_util::future::try_join;
 use howdah_model::{
     Error, ErrorKind, FilePlan, Format, IfDone, Job, Keep, KnownFiles, Mode, Plan, Result, Shaping,
@@ -85,10 +85,10 @@ pub(super) struct Told {
 /// What must be the same of a file in all runs of the job.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version {
-    location: String,
-    real_location: String,
-    version: Option<String>,
-    stored_bytes: Option<u64>,
+    pub(super) location: String,
+    pub(super) real_location: String,
+    pub(super) version: Option<String>,
+    pub(super) stored_bytes: Option<u64>,
     rereadable: bool,
 }
 
@@ -104,7 +104,7 @@ impl Version {
     }
 
     /// The same, but where nothing else tells its version, that is its length.
-    fn by_length(&self) -> Version {
+    pub(super) fn by_length(&self) -> Version {
         let by_length =
             || self.stored_bytes.filter(|_| self.rereadable).map(howdah_source::length_as_version);
         Version { version: self.version.clone().or_else(by_length), ..self.clone() }
@@ -287,7 +287,7 @@ impl Identity {
         }
         if !job.force {
             let changed = known.iter().filter(|row| row.job_id != name && self.is_changed(row));
-            refuse_changed_sources(connection, session, &ledger, job, changed, found).await?;
+            changed::expect_none(connection, session, &ledger, job, changed, found).await?;
         }
         let first = match first {
             // Files of it have changed since it got its name.
@@ -339,7 +339,7 @@ impl Identity {
         }
         let settled = mended::go_on((connection, session, ledger), job, &row, versions).await?;
         if settled.is_none() && job.resumes.is_some() && !job.force {
-            return Err(changed_sources(&row, found));
+            return Err(changed::error(&row, found));
         }
         Ok(settled)
     }
@@ -460,77 +460,6 @@ fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identi
         || also.into_iter().flatten().any(|also| *also == row.plan.identity);
     identity.identity.clone_from(&row.plan.identity);
     (is_as_read && own.contains(&false)).then_some((identity, own))
-}
-
-async fn refuse_changed_sources(
-    connection: &Connection,
-    session: &Session,
-    ledger: &Ledger,
-    job: &Job,
-    changed: impl Iterator<Item = &JobRow>,
-    found: &[Version],
-) -> Result<()> {
-    for row in changed {
-        if in_part::may_stand(session, ledger, job, row).await? {
-            return Err(changed_sources(row, found));
-        }
-        in_part::tell_waiting(connection, session, ledger, row).await;
-    }
-    Ok(())
-}
-
-fn changed_sources(row: &JobRow, versions: &[Version]) -> Error {
-    let JobRow { job_id, started_at, rows_stored, .. } = row;
-    let mut message = format!("the sources are not what job {job_id} read when it began at {started_at}");
-    let mut changed: BTreeMap<&str, String> = BTreeMap::new();
-    for file in &row.plan.files {
-        if let Some(how) = how_changed(file, versions) {
-            changed.insert(&file.location, how);
-        }
-    }
-    let first = changed.first_key_value();
-    if let Some((_, how)) = first {
-        message += &format!(": {how}");
-        match changed.len() - 1 {
-            0 => {}
-            1 => message += ", and 1 file more has changed",
-            more => message += &format!(", and {more} files more have changed"),
-        }
-    }
-    let arrival = &row.plan.job.arrival;
-    let adds_rows = arrival.mode == Mode::Append && !arrival.is_staged() && *rows_stored > 0;
-    let beside = match adds_rows {
-        true => {
-            format!(
-                "--force loads all of them, as they are now, beside the {} that the job has stored: remove these first",
-                counted(*rows_stored, "row")
-            )
-        }
-        false => "load them as they are now with --force".to_owned(),
-    };
-    let error = Error::new(ErrorKind::SourceChanged, message)
-        .with_hint(format!("put the sources back as they were to finish that job; or {beside}"));
-    match first {
-        Some((location, _)) => error.in_file(*location),
-        None => error,
-    }
-}
-
-/// What has become of a file of the job among those that are found now; `None` if it is what it was.
-fn how_changed(file: &FilePlan, versions: &[Version]) -> Option<String> {
-    let location = &file.location;
-    let real_location = file.real_location.as_ref().unwrap_or(location);
-    let is_it = |found: &&Version| found.location == *location || found.real_location == *real_location;
-    let Some(found) = versions.iter().find(is_it) else { return Some("this file is gone".to_owned()) };
-    match (found.stored_bytes, file.stored_bytes) {
-        _ if found.real_location != *real_location => Some("this path leads to another file now".to_owned()),
-        (Some(got), Some(expected)) if got != expected => {
-            Some(format!("this file has {} now, expected {expected}", counted(got, "byte")))
-        }
-        _ if found.version == file.version || found.by_length().version == file.version => None,
-        _ if location.contains("://") => Some("this file has another ETag or time now".to_owned()),
-        _ => Some("this file was written since".to_owned()),
-    }
 }
 
 /// What is said of files that a job leaves out, which began before they came.

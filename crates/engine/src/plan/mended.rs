@@ -11,7 +11,7 @@ use crate::Connection;
 use howdah_model::{Error, ErrorKind, FilePlan, Job, Mode, Plan, Result, TablePlan};
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The unfinished job, if files of it have changed of which it has stored nothing, and all others are as they were.
 ///
@@ -46,9 +46,11 @@ fn changed(files: &[FilePlan], versions: &[Version]) -> Option<Vec<u32>> {
     if names.len() != files.len() || versions.len() != files.len() {
         return None;
     }
+    let found: HashMap<&str, &Version> =
+        versions.iter().map(|version| (version.real_location.as_str(), version)).collect();
     let mut changed = Vec::new();
     for (no, file) in (0..).zip(files) {
-        if versions.iter().find_map(|version| version.differs_from(file))? {
+        if found.get(real_location(file))?.differs_from(file)? {
             changed.push(no);
         }
     }
@@ -68,26 +70,26 @@ pub(super) async fn read_anew(
     if changed.is_empty() {
         return Ok(());
     }
-    let names: BTreeSet<&str> = changed.iter().map(|no| real_location(plan.file(*no))).collect();
-    let found =
-        sources.iter().filter(|source| names.contains(source.object.real_location())).map(Source::unread);
+    let numbers: HashMap<String, u32> =
+        changed.iter().map(|no| (real_location(plan.file(*no)).to_owned(), *no)).collect();
+    let found = sources
+        .iter()
+        .filter(|source| numbers.contains_key(source.object.real_location()))
+        .map(Source::unread);
     let found = heads.read_all(found.collect()).await?;
     let planning = Box::pin(tables::plan_all(heads.context, heads.session, &plan.job, &plan.job_id, found));
     let (tables, placed) = planning.await?;
+    let mut told = Vec::new();
     for (table_no, head) in placed {
         let table = &tables[table_no as usize];
         let now = file_plan(&head, table_no, table);
-        let is_it = |no: &&u32| real_location(plan.file(**no)) == real_location(&now);
-        let Some(no) = changed.iter().find(is_it) else { continue };
+        let Some(no) = numbers.get(real_location(&now)) else { continue };
         let was = plan.file(*no).clone();
         if !is_alike(table, plan.table(was.table_no)) {
             return Err(is_otherwise(plan, &now));
         }
         if !was.left_out {
-            plan.warnings.push(format!(
-                "{} has changed since job {} began; nothing of it is in, and it is read as it is now",
-                now.location, plan.job_id
-            ));
+            told.push(now.location.clone());
         }
         plan.files[*no as usize] = FilePlan {
             table_no: was.table_no,
@@ -99,10 +101,24 @@ pub(super) async fn read_anew(
             ..now
         };
     }
+    plan.warnings.extend(warning(&told, &plan.job_id));
     match changed.iter().find(|no| !plan.file(**no).has_changed) {
         Some(no) => Err(is_otherwise(plan, plan.file(*no))),
         None => Ok(()),
     }
+}
+
+/// What is said of the files that are taken as they are now.
+fn warning(locations: &[String], job_id: &str) -> Option<String> {
+    let (first, others) = locations.split_first()?;
+    Some(match others.len() {
+        0 => format!(
+            "{first} has changed since job {job_id} began; nothing of it is in, and it is read as it is now"
+        ),
+        others => format!(
+            "{first} and {others} more have changed since job {job_id} began; nothing of them is in, and they are read as they are now"
+        ),
+    })
 }
 
 fn real_location(file: &FilePlan) -> &str {
