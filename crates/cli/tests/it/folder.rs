@@ -1,7 +1,7 @@
 //! A folder into which files come: between the runs of a job, and from day to day.
 
 use crate::gate::{open_gate, shut_gate_behind};
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};
 
 const JOB: &str = "SELECT job_id FROM howdah.job ORDER BY started_at LIMIT 1";
@@ -274,6 +274,38 @@ fn many_mended_files_are_told_at_once() {
     assert!(times == 1 && told.contains(".csv and 1 more have changed since job "), "{told}");
     scene.assert_exact("mended");
     scene.assert_done("mended");
+}
+
+/// Loaded anew, what is in the other tables would be there twice.
+#[test]
+fn where_a_table_was_emptied_a_mended_file_is_told_as_changed_and_begins_anew_where_all_were() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int, b text); CREATE TABLE t2 (LIKE t); CREATE TABLE t3 (LIKE t)");
+    let rows = |count: u32| (0..count).map(|no| format!("{no},some text\n")).collect::<String>();
+    files.put("t.csv", rows(9000).as_bytes());
+    files.put("t2.csv", b"bad,some text\n");
+    files.put("t3.csv", rows(8000).as_bytes());
+    let run = |code| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--format", "csv", "--jobs", "1"]);
+        let load = load.args(["--chunk-size", "64kB"]).arg(files.path().join("{table}.csv"));
+        load.run(PATIENCE).expect_code(code).stderr
+    };
+    let stored = "SELECT (SELECT count(*) FROM t) || ' ' || (SELECT count(*) FROM t2) || ' ' || (SELECT count(*) FROM t3)";
+    run(1);
+    assert_eq!(database.value(stored), "9000 0 8000");
+    files.put("t2.csv", rows(1).as_bytes());
+    database.sql("TRUNCATE t");
+    let refused = run(1);
+    assert!(refused.contains("/t2.csv: the sources are not what job "), "{refused}");
+    assert!(
+        refused.contains("beside the 17000 rows that the job has stored: remove these first"),
+        "{refused}"
+    );
+    assert_eq!(database.value(stored), "0 0 8000");
+    database.sql("TRUNCATE t3");
+    run(0);
+    assert_eq!(database.value(stored), "9000 1 8000");
 }
 
 #[test]

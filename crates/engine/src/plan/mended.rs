@@ -7,7 +7,7 @@ use super::head::Heads;
 use super::identity::{Settled, Version};
 use super::sources::Source;
 use super::{as_begun, earlier, file_plan, tables};
-use crate::Connection;
+use crate::{Connection, emptied};
 use howdah_model::{Error, ErrorKind, FilePlan, Job, Mode, Plan, Result, TablePlan};
 use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
@@ -31,6 +31,10 @@ pub(super) async fn go_on(
     let Some(changed) = changed(&row.plan.files, versions) else { return Ok(None) };
     let (_, begun) = ledger.begun_files(session, &row.job_id).await?;
     if changed.iter().any(|no| begun.contains(no)) {
+        return Ok(None);
+    }
+    // Were its rows loaded again by --force, that would be a new job, which doubles those that are there in other tables.
+    if !emptied::behind(session, ledger, &row.plan).await?.is_empty() {
         return Ok(None);
     }
     let settled = earlier::go_on(connection, session, ledger, job, row.clone()).await?;
