@@ -13,6 +13,8 @@ pub const STRING_DATA_RIGHT_TRUNCATION: &str = "22001";
 pub const NUMERIC_VALUE_OUT_OF_RANGE: &str = "22003";
 /// `invalid_datetime_format`
 pub const INVALID_DATETIME_FORMAT: &str = "22007";
+/// `division_by_zero`
+pub const DIVISION_BY_ZERO: &str = "22012";
 /// `character_not_in_repertoire`
 pub const CHARACTER_NOT_IN_REPERTOIRE: &str = "22021";
 /// `invalid_parameter_value`

@@ -53,6 +53,25 @@ fn tables_that_do_not_fit() {
 }
 
 #[test]
+fn values_that_their_type_does_not_hold() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int, d date, i int[], g int GENERATED ALWAYS AS (1 / (a - 7)) STORED)");
+    for record in ["x100,,", "1,2024-02-30,", "1,abc,", "99999999999,,", "1,,{x}"] {
+        let source = files.put("a.csv", format!("a,d,i\n{record}\n").as_bytes());
+        let told = refused(
+            &database,
+            &source,
+            &["--format", "csv", "--header"],
+            "--on-error skip --reject-file FILE loads the other records",
+        );
+        assert!(told.contains("(SQLSTATE 22"), "{told}");
+    }
+    let source = files.put("a.csv", b"a,d,i\n7,,\n");
+    refused(&database, &source, &["--format", "csv", "--header"], "a default, a generated column, a check");
+}
+
+#[test]
 fn records_that_do_not_fit() {
     let files = Files::new();
     let database = Server::shared(15).database();

@@ -172,11 +172,17 @@ fn with_advice(error: Error) -> Error {
         Some(sqlstate::STRING_DATA_RIGHT_TRUNCATION) => error.with_hint(
             "without --format, --evolve widen gives the column a type that holds them; --on-error skip leaves such records out",
         ),
+        Some(sqlstate::DIVISION_BY_ZERO) => error.with_hint(
+            "COPY divides nothing: a default, a generated column, a check or a trigger of the table does; mend that, or the values that it \
+             divides by",
+        ),
         Some(sqlstate::CHECK_VIOLATION) => error.with_hint(SKIP_HINT),
         Some(sqlstate::NOT_NULL_VIOLATION) => error.with_hint(
             "--on-error skip --reject-file FILE loads the other records and keeps such ones to be mended; --force-not-null COLUMN takes an \
              empty field of text for an empty string",
         ),
+        // Of a value: what else is wrong with data may be what a function does with it.
+        Some(other) if other.starts_with("22") && error.place().column.is_some() => error.with_hint(SKIP_HINT),
         _ => error,
     }
 }
