@@ -33,31 +33,25 @@ const REGION_HEADER: &str = "x-amz-bucket-region";
 /// What is read of an answer that is not 2xx, to find its code.
 const ERROR_BODY_BYTES_MAX: usize = 8 << 10;
 
-/// Makes the client of URLs. Installs rustls' ring provider where the process has none yet. It follows no redirect either: see
-/// [`crate::redirect`].
-pub(crate) fn of_urls() -> Result<reqwest::Client> {
-    with_limits(Policy::none, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
-}
-
-/// Makes the client of stores. It follows no redirect: a signature is good for one host and path, and the token of a session, which
-/// is in a header of its own, would go to whatever host is named.
-pub(crate) fn of_stores() -> Result<reqwest::Client> {
-    with_limits(Policy::none, Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
+/// Makes the client of URLs, or that of stores.
+pub(crate) fn new() -> Result<reqwest::Client> {
+    with_limits(Duration::from_secs(CONNECT_SECONDS), Duration::from_secs(IDLE_SECONDS))
 }
 
 /// Makes the client of what runs beside this process and hands out credentials: no proxy is between them.
 pub(crate) fn of_metadata() -> Result<reqwest::Client> {
     const SECONDS: u64 = 5;
     let limit = Duration::from_secs(SECONDS);
-    built(|| builder(Policy::none(), limit, limit).no_proxy())
+    built(|| builder(limit, limit).no_proxy())
 }
 
-fn with_limits(policy: impl Fn() -> Policy, connect: Duration, idle: Duration) -> Result<reqwest::Client> {
+fn with_limits(connect: Duration, idle: Duration) -> Result<reqwest::Client> {
     proxy::refuse_unusable(|name| std::env::var_os(name))?;
-    built(|| builder(policy(), connect, idle))
+    built(|| builder(connect, idle))
 }
 
-fn builder(policy: Policy, connect: Duration, idle: Duration) -> ClientBuilder {
+/// Installs rustls' ring provider where the process has none yet.
+fn builder(connect: Duration, idle: Duration) -> ClientBuilder {
     // An error means that a provider is installed already, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     ClientBuilder::new()
@@ -66,7 +60,9 @@ fn builder(policy: Policy, connect: Duration, idle: Duration) -> ClientBuilder {
         .read_timeout(idle)
         // Its query may be a secret of the host that redirects.
         .referer(false)
-        .redirect(policy)
+        // Those of URLs are followed in [`crate::redirect`]; those of stores never: a signature is good for one host and path, and
+        // the token of a session, which is in a header of its own, would go to whatever host is named.
+        .redirect(Policy::none())
 }
 
 /// On a machine without certificates of authorities, small images above all, there is no client that trusts these: one that trusts
@@ -223,7 +219,7 @@ mod tests {
     async fn a_server_that_says_nothing_is_given_up() {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", server.local_addr().unwrap());
-        let client = with_limits(Policy::none, Duration::from_secs(5), Duration::from_millis(50)).unwrap();
+        let client = with_limits(Duration::from_secs(5), Duration::from_millis(50)).unwrap();
         let error = client.get(url).send().await.unwrap_err();
         let error = failure::of_request(&error, Access::Http, "http://x/");
         assert_eq!(error.kind(), ErrorKind::SourceTransient);
@@ -235,7 +231,7 @@ mod tests {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", server.local_addr().unwrap());
         drop(server);
-        let error = of_urls().unwrap().get(url).send().await.unwrap_err();
+        let error = new().unwrap().get(url).send().await.unwrap_err();
         assert_eq!(failure::of_request(&error, Access::Http, "x").kind(), ErrorKind::SourceTransient);
     }
 }

@@ -139,7 +139,7 @@ impl Sources {
     }
 
     async fn url(&self, url: &Url) -> Result<Object> {
-        let object = http::open(client::made_once(&self.0.of_urls, client::of_urls)?, url).await?;
+        let object = http::open(client::made_once(&self.0.of_urls, client::new)?, url).await?;
         let shown = location::shown(url);
         if shown != url.as_str() {
             self.0.urls.lock().insert(shown, url.clone());
@@ -171,7 +171,7 @@ impl Sources {
         (scheme, name): &(Scheme, String),
         region: Option<&str>,
     ) -> Result<Arc<Bucket>> {
-        let client = client::made_once(&self.0.of_stores, client::of_stores)?;
+        let client = client::made_once(&self.0.of_stores, client::new)?;
         let connected = Bucket::connect((*scheme, name), &self.0.environment, client, region).await?;
         Ok(Arc::new(connected))
     }
