@@ -39,7 +39,7 @@ pub(crate) fn check<'py>(
         move |listener, stop| async move {
             let reject_file = settings.reject_file.clone();
             let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
-            let context = Context { sources: Sources::new()?, connection, listener, stop };
+            let context = Context { sources: Sources::of_process(), connection, listener, stop };
             let planned = howdah_engine::plan(&context, only_checked(job)).await?;
             let checked = howdah_engine::check(&context, planned, reject_file.as_deref()).await?;
             match checked.error {

@@ -60,7 +60,7 @@ pub(crate) async fn load_job(
     (listener, stop): (Arc<dyn Listener>, Stop),
     advise: impl Fn(Error) -> Error,
 ) -> Result<Summary, Failure> {
-    let context = Context { sources: Sources::new()?, connection, listener, stop };
+    let context = Context { sources: Sources::of_process(), connection, listener, stop };
     let prepare = |planned| rejected.planned(planned);
     let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise);
     let mut outcome = outcome.inspect_err(|_| _ = rejected.tell_older(&context))?;

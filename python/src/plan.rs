@@ -32,7 +32,7 @@ pub(crate) fn plan<'py>(
     let connection = connection::of(py, &settings, Absent::Refused, None)?;
     let plan = run::run(py, None, move |listener, stop| async move {
         let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
-        let context = Context { sources: Sources::new()?, connection, listener, stop };
+        let context = Context { sources: Sources::of_process(), connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)
     })?;
     json::to_python(py, &plan)

@@ -25,7 +25,7 @@ pub(crate) fn restore(
     let told = Arc::clone(&warned);
     let restored = run::run(py, on_event, move |listener, stop| async move {
         let listener = Arc::new(Listeners(listener, told));
-        let context = Context { sources: Sources::new()?, connection, listener, stop };
+        let context = Context { sources: Sources::of_process(), connection, listener, stop };
         let schema = ledger.as_deref().unwrap_or(LEDGER_DEFAULT);
         Ok(engine::restore(&context, schema, ledger.is_some(), job.as_deref()).await?)
     });

@@ -50,8 +50,8 @@ impl Process<'_> {
     }
 
     /// For the engine.
-    fn context(&self, connection: Connection, listener: Arc<dyn Listener>) -> Result<Context> {
-        Ok(Context { sources: Sources::new()?, connection, listener, stop: self.stop.clone() })
+    fn context(&self, connection: Connection, listener: Arc<dyn Listener>) -> Context {
+        Context { sources: Sources::of_process(), connection, listener, stop: self.stop.clone() }
     }
 }
 

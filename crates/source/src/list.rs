@@ -38,23 +38,18 @@ struct Shared {
 
 impl Sources {
     /// Settings and credentials come from this process's environment and the files it names.
-    ///
-    /// # Errors
-    /// None today.
-    pub fn new() -> Result<Sources> {
+    #[must_use]
+    pub fn of_process() -> Sources {
         Sources::from_environment(Environment::of_process())
     }
 
-    /// As [`Sources::new`] with these variables in place of the process's.
-    ///
-    /// # Errors
-    /// As [`Sources::new`].
-    pub fn with_environment(variables: impl IntoIterator<Item = (String, String)>) -> Result<Sources> {
+    /// As [`Sources::of_process`] with these variables in place of the process's, as tests want it.
+    pub fn with_environment(variables: impl IntoIterator<Item = (String, String)>) -> Sources {
         Sources::from_environment(Environment::new(variables))
     }
 
-    fn from_environment(environment: Environment) -> Result<Sources> {
-        Ok(Sources(Arc::new(Shared {
+    fn from_environment(environment: Environment) -> Sources {
+        Sources(Arc::new(Shared {
             environment,
             of_urls: OnceLock::new(),
             of_stores: OnceLock::new(),
@@ -62,7 +57,7 @@ impl Sources {
             urls: Mutex::default(),
             files: Mutex::default(),
             stdin: Object::pipe("-".to_owned(), None, Pipe::stdin()),
-        })))
+        }))
     }
 
     /// Expands one location to objects, sorted by name: a path, a glob, a directory (its files that are not

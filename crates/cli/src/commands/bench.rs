@@ -23,7 +23,7 @@ pub async fn bench(options: BenchOptions, process: &Process<'_>) -> Result<Exit>
     let printer = process.printer;
     let settings = process.resolve(options.load)?;
     let connection = process.connect_again(settings.access).await?;
-    let context = process.context(connection, Arc::new(Remarks(printer.clone())))?;
+    let context = process.context(connection, Arc::new(Remarks(printer.clone())));
     let measured = howdah_engine::bench(&context, settings.job, options.rounds).await?;
     let report = Report::of(&measured);
     printer.out(&if printer.json() { json(&report) } else { report.text() });

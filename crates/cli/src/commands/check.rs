@@ -29,7 +29,7 @@ pub async fn check(mut options: LoadOptions, process: &Process<'_>) -> Result<Ex
     let (job, _) = process.stop.guard(Rejected::prepare(settings, &connection)).await?;
     let progress = Arc::new(Progress::new(printer.clone())?);
     let telling = progress.telling();
-    let context = process.context(connection, progress.clone())?;
+    let context = process.context(connection, progress.clone());
     let planned = howdah_engine::plan(&context, only_checked(job)).await?;
     let outcome = howdah_engine::check(&context, planned, reject_file.as_deref()).await;
     drop(telling);

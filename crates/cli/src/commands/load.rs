@@ -33,7 +33,7 @@ pub(super) async fn run(
     let printer = process.printer;
     let progress = Arc::new(Progress::new(printer.clone())?);
     let telling = progress.telling();
-    let context = process.context(connection, progress.clone())?;
+    let context = process.context(connection, progress.clone());
     let prepare = |planned| rejected.planned(planned);
     let outcome = howdah_engine::plan_and_load(&context, job, prepare).await.map_err(&advise);
     drop(telling);

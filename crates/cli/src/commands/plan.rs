@@ -33,7 +33,7 @@ pub async fn plan(options: LoadOptions, process: &Process<'_>) -> Result<Exit> {
     let connection = process.connect_again(settings.access.clone()).await?;
     let (job, _) = process.stop.guard(Rejected::prepare(settings, &connection)).await?;
     let server = connection.display();
-    let context = process.context(connection, Arc::new(Silent))?;
+    let context = process.context(connection, Arc::new(Silent));
     let planned = howdah_engine::plan(&context, job).await?;
     if process.printer.json() {
         process.printer.out(&json(&planned.plan));

@@ -32,7 +32,7 @@ pub async fn restore(options: &RestoreOptions, process: &Process<'_>) -> Result<
     let listener = Arc::new(Progress::new(printer.clone())?);
     let telling = listener.telling();
     let server = connection.display();
-    let context = process.context(connection, listener.clone())?;
+    let context = process.context(connection, listener.clone());
     let trusted = options.target.ledger.is_some();
     let restored = restore::restore(&context, &schema, trusted, options.job.as_deref()).await;
     drop(telling);

@@ -428,7 +428,7 @@ mod tests {
         std::fs::write(path("a"), "1").unwrap();
         std::fs::write(path("c"), "2").unwrap();
         std::os::unix::fs::symlink(path("a"), path("link")).unwrap();
-        let sources = Sources::new().unwrap();
+        let sources = Sources::of_process();
         let mut objects = sources.list(&path("link")).await.unwrap();
         objects.extend(sources.list(&path("c")).await.unwrap());
         let known = Known::new(objects.iter());

@@ -218,7 +218,7 @@ mod tests {
     async fn end(folder: &Path, text: &str) -> Option<u64> {
         let path = folder.join("a.csv");
         std::fs::write(&path, text).unwrap();
-        let objects = Sources::new().unwrap().list(path.to_str().unwrap()).await.unwrap();
+        let objects = Sources::of_process().list(path.to_str().unwrap()).await.unwrap();
         let part = Part { object: &objects[0], start_byte: 0 };
         part.find(Vec::new(), false, Given::default()).await.unwrap().finding.plain.end_byte
     }
@@ -251,7 +251,7 @@ mod tests {
         let path = folder.path().join("a.csv");
         let rows = (0..3).map(|no| format!("{no},\"{}\"\n", "a line, of many\n".repeat(40_000)));
         std::fs::write(&path, format!("id,body\n{}", rows.collect::<String>())).unwrap();
-        let objects = Sources::new().unwrap().list(path.to_str().unwrap()).await.unwrap();
+        let objects = Sources::of_process().list(path.to_str().unwrap()).await.unwrap();
         let part = Part { object: &objects[0], start_byte: 0 };
         let finding = part.find(Vec::new(), false, Given::default()).await.unwrap().finding;
         assert_eq!(

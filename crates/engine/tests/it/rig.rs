@@ -28,7 +28,7 @@ impl Loader {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let connection = Connection::resolve(Some(&database.socket_conninfo()), &[], Absent::Made).unwrap();
         let context = Context {
-            sources: Sources::new().unwrap(),
+            sources: Sources::of_process(),
             connection,
             listener: Arc::new(Silent),
             stop: Stop::default(),

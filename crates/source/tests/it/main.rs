@@ -22,7 +22,6 @@ use howdah_source::{BlockStream, Object, Sources};
 fn sources(variables: &[(&str, &str)]) -> Sources {
     let variables = variables.iter().chain(&[("AWS_EC2_METADATA_DISABLED", "true")]);
     Sources::with_environment(variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-        .unwrap()
 }
 
 /// Bytes in which every place differs from its neighbours.

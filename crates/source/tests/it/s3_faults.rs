@@ -343,7 +343,7 @@ async fn a_listing_that_breaks_off_runs_in_circles_or_is_none_is_refused() {
 async fn asked_with(server: &Server, metadata: &str) -> String {
     let variables = [("AWS_ENDPOINT_URL", server.url.as_str()), ("AWS_METADATA_ENDPOINT", metadata)];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Sources::with_environment(variables).unwrap().open("s3://b/f.csv", None).await.unwrap();
+    Sources::with_environment(variables).open("s3://b/f.csv", None).await.unwrap();
     server.take_requests().remove(0)
 }
 
@@ -380,7 +380,7 @@ async fn the_machine_is_asked_for_its_role_past_the_proxy() {
             ("AWS_CONNECT_TIMEOUT", "1 second"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Sources::with_environment(variables).unwrap().open("s3://b/f.csv", None).await.unwrap();
+        Sources::with_environment(variables).open("s3://b/f.csv", None).await.unwrap();
         return;
     }
     let (metadata, proxy) = (machine().await, Server::start(Behaviour::of(noise(10))).await);
