@@ -3,11 +3,11 @@
 
 use crate::copy::aim;
 use crate::error::session_error;
-use crate::session::rights::{Who, who};
+use crate::session::rights::{Who, refusal, who};
 use crate::session::{Session, toast};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 use howdah_model::plan::PoliciesPlan;
-use howdah_model::{Arrival, Error, ErrorKind, Mode, Relation, Result, Table, TablePlan, sqlstate};
+use howdah_model::{Arrival, Error, Mode, Relation, Result, Table, TablePlan};
 use tokio_postgres::types::{ToSql, Type};
 
 const ASK_SQL: &str = "\
@@ -170,8 +170,4 @@ pub async fn no_replacement(session: &Session, relation: &Relation) -> Result<Er
     );
     Ok(refusal(message)
         .with_hint("give --mode truncate or merge --delete-missing, or load as a role with BYPASSRLS"))
-}
-
-fn refusal(message: String) -> Error {
-    Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
 }

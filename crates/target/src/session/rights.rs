@@ -195,7 +195,8 @@ impl Missing {
     }
 }
 
-fn refusal(message: String) -> Error {
+/// Of what the role may not do with a table.
+pub(crate) fn refusal(message: String) -> Error {
     Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
 }
 
