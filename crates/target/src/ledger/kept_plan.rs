@@ -4,6 +4,7 @@
 //! A howdah that knows nothing of this reads the plan as one in which nothing was found of the files, which is there to be looked at.
 
 use howdah_model::{FilePlan, Plan};
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -71,14 +72,51 @@ pub(crate) fn write(plan: &Plan) -> serde_json::Result<String> {
 /// The plan in a text of [`write`], or of an older howdah.
 pub(crate) fn read(text: &str) -> serde_json::Result<Plan> {
     let mut plan: Plan = serde_json::from_str(text)?;
-    let KeptLooks { looks } = serde_json::from_str(text)?;
-    let Looks { texts, typed, files } = looks.unwrap_or_default();
-    let text = |no: &u32| texts.get(*no as usize).cloned();
-    for (file, look) in plan.files.iter_mut().zip(&files) {
-        file.found = look.found.as_ref().and_then(text);
-        file.typed = typed.get(look.typed as usize).cloned().unwrap_or_default();
-        file.evidence = look.evidence.iter().filter_map(text).collect();
-        file.unsure = look.unsure.iter().filter_map(text).collect();
-    }
+    // Not in one go: to read a struct and what is flattened into it takes the whole text as a tree of values first.
+    let KeptLooks { looks: Some(looks) } = serde_json::from_str(text)? else { return Ok(plan) };
+    put_back(&mut plan.files, &looks)?;
     Ok(plan)
+}
+
+/// Gives the files what was found of each.
+fn put_back(files: &mut [FilePlan], looks: &Looks) -> serde_json::Result<()> {
+    if looks.files.len() != files.len() {
+        let (expected, got) = (files.len(), looks.files.len());
+        return Err(serde_json::Error::custom(format!("expected looks of {expected} files, got {got}")));
+    }
+    for (file, look) in files.iter_mut().zip(&looks.files) {
+        let text = |no: &u32| numbered(&looks.texts, *no);
+        file.found = look.found.as_ref().map(text).transpose()?;
+        file.typed = numbered(&looks.typed, look.typed)?;
+        file.evidence = look.evidence.iter().map(text).collect::<Result<_, _>>()?;
+        file.unsure = look.unsure.iter().map(text).collect::<Result<_, _>>()?;
+    }
+    Ok(())
+}
+
+fn numbered<T: Clone>(things: &[T], no: u32) -> serde_json::Result<T> {
+    let wrong = || {
+        serde_json::Error::custom(format!("expected a number below {} in the looks, got {no}", things.len()))
+    };
+    things.get(no as usize).cloned().ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_of_files_that_are_not_there_are_refused() {
+        let look = Look { found: None, typed: 0, evidence: Vec::new(), unsure: Vec::new() };
+        let looks = Looks { texts: Vec::new(), typed: vec![Vec::new()], files: vec![look] };
+        let told = put_back(&mut [], &looks).unwrap_err().to_string();
+        assert_eq!(told, "expected looks of 0 files, got 1");
+    }
+
+    #[test]
+    fn a_number_of_nothing_is_refused() {
+        assert_eq!(numbered(&["a", "b"], 1).unwrap(), "b");
+        let told = numbered(&["a", "b"], 2).unwrap_err().to_string();
+        assert_eq!(told, "expected a number below 2 in the looks, got 2");
+    }
 }
