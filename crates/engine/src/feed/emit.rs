@@ -432,9 +432,6 @@ impl Emitter {
         out: &mut Vec<u8>,
     ) -> Option<Refusal> {
         let bad = rewriter.rewrite(&self.rules, records, out).err()?;
-        out.clear();
-        // These were rewritten a moment ago, so nothing is left to fail.
-        let _ = rewriter.rewrite(&self.rules, &records[..bad.byte], out);
         let error = Error::new(ErrorKind::Record, bad.message);
         Some(self.refusal(run, origin, bad.record, bad.byte, error))
     }

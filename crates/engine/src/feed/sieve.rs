@@ -179,13 +179,9 @@ impl Emitter {
         let mut start = 0;
         while start < records.len() {
             let stop = next.map_or(records.len(), |odd| odd.range.start);
-            let length = out.len();
             let bad = match rewriter.rewrite(&self.rules, &records[start..stop], out) {
                 Ok(_) => next.cloned(),
                 Err(bad) => {
-                    out.truncate(length);
-                    // These were rewritten a moment ago, so nothing is left to fail.
-                    let _ = rewriter.rewrite(&self.rules, &records[start..start + bad.byte], out);
                     let error = howdah_model::Error::new(ErrorKind::Record, bad.message);
                     let refusal = self.refusal(run, origin, row + bad.record, start + bad.byte, error);
                     Some(self.aside(records, refusal))

@@ -76,12 +76,12 @@ impl Rewriter {
     /// Appends the records of a chunk to `out`, one line each, ended by `\n`; returns how many.
     ///
     /// # Errors
-    /// The first record COPY would refuse for its fields or line endings. `out` then ends in a part of it.
+    /// The first record COPY would refuse for its fields or line endings. `out` then ends in the one before it.
     pub fn rewrite(&self, rules: &Rules, chunk: &[u8], out: &mut Vec<u8>) -> Result<u64, RecordError> {
         let (mut value, mut records) = (Vec::new(), 0);
         out.reserve(chunk.len());
         for record in rules.records(chunk) {
-            let bytes = &chunk[record.content];
+            let (bytes, whole_bytes) = (&chunk[record.content], out.len());
             let rewritten = match (record.offence, self.format.kind) {
                 (Some(message), _) => Err(message.into()),
                 // A field left out is not seen by the server any more, and a character with quotes in the
@@ -94,6 +94,7 @@ impl Rewriter {
                 (None, FormatKind::Text) => self.rewrite_text(bytes, out),
             };
             if let Err(Refusal(message)) = rewritten {
+                out.truncate(whole_bytes);
                 return Err(RecordError { record: records, byte: record.start, message });
             }
             records += 1;
@@ -243,6 +244,17 @@ mod tests {
         let fields = [field("a", true), field("b", false), field("c", true)];
         let out = rewrite(&Format::csv(), &fields, "\"x\ty\nz\",1,\n\"\",2,a\\b\n").unwrap();
         assert_eq!(out, "x\\ty\\nz\t\\N\n\ta\\\\b\n");
+    }
+
+    #[test]
+    fn what_is_before_a_record_that_is_refused_stays() {
+        let fields = [field("a", true), field("b", true)];
+        let rules = Rules::new(&Format::csv(), 180_000, Some(Eol::Lf)).unwrap();
+        let mut out = b"0\t0\n".to_vec();
+        let rewriter = Rewriter::new(&Format::csv(), &fields).unwrap();
+        let error = rewriter.rewrite(&rules, b"1,2\n3,4\n5\n6,7\n", &mut out).unwrap_err();
+        assert_eq!((error.record, error.byte), (2, 8));
+        assert_eq!(out, b"0\t0\n1\t2\n3\t4\n");
     }
 
     #[test]
