@@ -53,6 +53,23 @@ fn tables_that_do_not_fit() {
 }
 
 #[test]
+fn tables_that_would_be_made_in_schemas_of_others() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let source = files.put("a.csv", b"a\n1\n");
+    let load = |table: &str| {
+        howdah("load").args(["--to", &database.conninfo(), "--create", "--table", table]).arg(&source)
+    };
+    load("public.t").run(PATIENCE).expect_code(0);
+    for table in ["howdah.t", "information_schema.t", "pg_catalog.t"] {
+        let told = load(table).run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("is not made: schema"), "{told}");
+        assert!(told.contains("hint: name a schema of yours"), "{told}");
+    }
+    assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname = 't'"), "1");
+}
+
+#[test]
 fn values_that_their_type_does_not_hold() {
     let files = Files::new();
     let database = Server::shared(15).database();

@@ -177,9 +177,23 @@ async fn resolve(
     };
     let relation = match &table {
         Some(table) => table.relation.clone(),
-        None => catalog::new_relation(session, written).await?,
+        None => in_own_schema(job, catalog::new_relation(session, written).await?)?,
     };
     Ok((relation, table))
+}
+
+/// A table that is to be made is kept out of schemas that are not for users' tables.
+fn in_own_schema(job: &Job, relation: Relation) -> Result<Relation> {
+    let schema = relation.schema.as_str();
+    // Who has the ledger in `public` wants it among other tables.
+    let is_ledgers = schema != "public" && ledger_of(job).is_some_and(|ledger| ledger.schema() == schema);
+    let of_whom = match schema {
+        "information_schema" | "pg_catalog" => "PostgreSQL's own",
+        _ if is_ledgers => "that of the ledger",
+        _ => return Ok(relation),
+    };
+    let message = format!("table {relation} is not made: schema {schema} is {of_whom}");
+    Err(Error::new(ErrorKind::Table, message).with_hint("name a schema of yours: --table schema.name"))
 }
 
 /// The error of fields that do not fit the table, where that was made for a header that was found otherwise: what a load has made stays
