@@ -123,7 +123,11 @@ struct Usual {
     /// In [`USUAL_DELIMITERS`].
     no: usize,
     begins_regular: bool,
-    /// All of them have, and it cuts no document of JSON.
+    /// All of them have.
+    is_even: bool,
+    /// Some of its fields hold numbers, days or the like.
+    has_types: bool,
+    /// All records have it as often, and it cuts no document of JSON.
     keeps_documents: bool,
 }
 
@@ -133,8 +137,13 @@ impl Usual {
         let no = USUAL_DELIMITERS.iter().position(|usual| *usual == delimiter)?;
         let odd = score.records - score.regular;
         let is_table = score.width > 1 && score.records > 1 && odd * RECORDS_WITH_ODD_ONE <= score.records;
-        let keeps_documents = odd == 0 && score.cut_documents == 0;
-        is_table.then_some(Usual { no, begins_regular: score.begins_regular, keeps_documents })
+        is_table.then_some(Usual {
+            no,
+            begins_regular: score.begins_regular,
+            is_even: odd == 0,
+            has_types: score.typed_columns > 0,
+            keeps_documents: odd == 0 && score.cut_documents == 0,
+        })
     }
 
     /// Blanks and the like, as often in each text of a column, cut what this delimits: the header is none under them, or
@@ -154,7 +163,17 @@ impl Usual {
         let cuts_tabs = has_tabs && (usual_in_text || delimiter.len() > 1);
         let cuts_documents = self.keeps_documents && score.cut_documents * 2 > score.records;
         let cuts_words = delimiter == " " && of_words && between_words;
-        usual_in_text && loses_header || cuts_words || cuts_tabs || cuts_documents
+        let cuts_values = loses_header && (usual_in_text || self.has_values_cut_by(other));
+        cuts_values || cuts_words || cuts_tabs || cuts_documents
+    }
+
+    /// What stands once in each value (`16|87`, `Smith, John`) cuts all records but the names above them, and may well make
+    /// more numbers of them. A title may have a usual delimiter by chance as often as the records do: but texts have no
+    /// control characters, and seldom do numbers alone come of what delimits nothing.
+    fn has_values_cut_by(&self, other: &Ranked) -> bool {
+        let is_control = other.dialect.delimiter.chars().all(char::is_control);
+        let all_typed = other.score.typed_columns == other.score.width;
+        self.is_even && !is_control && (self.has_types || !all_typed)
     }
 }
 

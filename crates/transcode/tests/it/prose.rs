@@ -137,3 +137,45 @@ fn tables_of_addresses_and_sentences_come_back() {
     }
     assert!(wrong.is_empty(), "{} of {files} files:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Values in which another usual delimiter stands once.
+const PAIRS: [fn(&mut Rng) -> String; 6] = [
+    |rng| format!("{}|{}", rng.u32(1..50), rng.u32(50..99)),
+    |rng| format!("{:.4};{:.4}", rng.f64(), rng.f64()),
+    |rng| format!("{}, {}", WORDS[rng.usize(..4)], WORDS[rng.usize(4..WORDS.len())]),
+    |rng| format!("{:.4},{:.4}", rng.f64() * 90.0, rng.f64() * 90.0),
+    |rng| format!("{};x", WORDS[rng.usize(..WORDS.len())]),
+    |rng| format!("2024-01-{:02};2024-02-{:02}", rng.u32(1..=28), rng.u32(1..=28)),
+];
+
+#[test]
+fn names_keep_pairs_of_values_whole() {
+    let (files, seed) = (asked("HOWDAH_MESS_FILES", 400), asked("HOWDAH_MESS_SEED", 0));
+    let mut wrong = Vec::new();
+    for seed in seed..seed + files {
+        let rng = &mut Rng::with_seed(seed);
+        let delimiter = [",", "\t", ";", "|"][rng.usize(..4)];
+        let mut names = NAMES.map(str::to_owned);
+        rng.shuffle(&mut names);
+        let names = &names[..rng.usize(2..=4)];
+        let pairs: Vec<usize> = names.iter().map(|_| rng.usize(..PAIRS.len() * 2)).collect();
+        let mut text = names.join(delimiter) + "\n";
+        for no in 1..=[10, 50, 100][rng.usize(..3)] {
+            let value = |(at, pair): (usize, &usize)| match PAIRS.get(*pair) {
+                Some(pair) if at > 0 => pair(rng),
+                _ => (no * (at + 1)).to_string(),
+            };
+            let values: Vec<String> = pairs.iter().enumerate().map(value).collect();
+            let quoted = values.iter().map(|value| match value.contains(delimiter) {
+                true => format!("\"{value}\""),
+                false => value.clone(),
+            });
+            text += &(quoted.collect::<Vec<_>>().join(delimiter) + "\n");
+        }
+        let found = crate::whole_way::find(text.as_bytes()).unwrap();
+        if found.dialect.delimiter != delimiter || found.names != names {
+            wrong.push(format!("seed {seed}, {delimiter:?}: {}", found.describe()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {files} files:\n{}", wrong.len(), wrong.join("\n"));
+}
