@@ -73,6 +73,10 @@ pub(super) fn empty_first(lines: &[Line], width: usize) -> Option<Unsure> {
     (empty > 0).then_some(Unsure { what, option: "--format csv" })
 }
 
+pub(super) fn second_table(byte: u64) -> String {
+    format!("a second table begins at byte {byte}")
+}
+
 /// A dialect in words, without the encoding.
 pub(super) fn dialect(dialect: &Dialect, width: usize) -> String {
     let text = dialect.quote.is_none() && dialect.escape == Escape::Backslash;

@@ -10,6 +10,7 @@
 //! den Burg, Nazábal and Sutton, 2019); what the score leaves open settled by rules; the table's place in
 //! the file; NULL spellings. `docs/decisions/2026-11-21-dialect.md` has the reasons.
 
+mod above;
 mod blocks;
 mod candidates;
 mod cell_types;
@@ -442,6 +443,7 @@ impl Finding {
         if regions.header_lines == 0 && given.header.is_none() {
             self.unsure.extend(describe::odd_first(cut.head.kinds(data), &profile.classes()));
         }
+        self.unsure.extend(above::one_name(&cut.head, &regions, &mut reader, &windows.head));
         self.typed.resize(self.width, false);
         self.header_rows = u32::try_from(regions.header_lines).unwrap_or(u32::MAX);
         self.preamble_records = regions.start as u64;
@@ -577,7 +579,7 @@ impl Finding {
             self.evidence.push(format!("{} at the end {are}", counted(regions.footer_lines, "line")));
         }
         if let Some(byte) = self.plain.second_table_byte {
-            self.evidence.push(second_table(byte));
+            self.evidence.push(describe::second_table(byte));
         }
     }
 
@@ -590,12 +592,8 @@ impl Finding {
             (self.utf8.end_byte, self.utf8.second_table_byte) = (self.plain.end_byte, Some(byte));
         }
         self.second_table = Some(byte);
-        self.evidence.push(second_table(byte));
+        self.evidence.push(describe::second_table(byte));
     }
-}
-
-fn second_table(byte: u64) -> String {
-    format!("a second table begins at byte {byte}")
 }
 
 #[cfg(test)]

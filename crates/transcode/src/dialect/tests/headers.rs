@@ -194,3 +194,18 @@ fn records_of_empty_fields_below_the_header_are_told() {
     assert_eq!(told(",\n,\n"), ["2 records of empty fields before the others are taken for none"]);
     assert!(told("").is_empty() && told("\n").is_empty());
 }
+
+#[test]
+fn one_word_above_records_may_name_one_column() {
+    let is_told = |name: &str, values: &[&str]| {
+        let found = text(&format!("{name}{}\n", values.repeat(20).join("\n")));
+        found.width == 1 || found.unsure.iter().any(|unsure| unsure.option == "--delimiter")
+    };
+    assert!(is_told("price\n", &["12,34", "7,05", "101,99"]));
+    assert!(is_told("price\n", &["3.587,03", "12,50", "1.101,99"]));
+    assert!(is_told("addr\n", &["10.0.0.1:801", "10.0.0.12:8080"]));
+    assert!(is_told("point\n", &["1.5 1.25", "2.5 7.125"]));
+    assert!(is_told("url\n", &["http://a.b/c?x=1&y=2", "http://a.b/d?x=7&y=9"]));
+    assert!(is_told("d\n", &["2024-01-31 10:00:00 EST", "2024-02-01 11:30:00 EST"]));
+    assert!(!is_told("Prices of today\n", &["12,34", "7,05"]) && !is_told("", &["12,34", "7,05"]));
+}
