@@ -14,6 +14,7 @@ use super::waiting;
 use super::whole::{Extent, Wholes};
 use crate::Context;
 use crate::widen::{is_fixed, is_number};
+use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
     ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result,
@@ -177,19 +178,18 @@ async fn resolve(
     };
     let relation = match &table {
         Some(table) => table.relation.clone(),
-        None => in_own_schema(job, catalog::new_relation(session, written).await?)?,
+        None => in_own_schema(catalog::new_relation(session, written).await?)?,
     };
     Ok((relation, table))
 }
 
 /// A table that is to be made is kept out of schemas that are not for users' tables.
-fn in_own_schema(job: &Job, relation: Relation) -> Result<Relation> {
+fn in_own_schema(relation: Relation) -> Result<Relation> {
     let schema = relation.schema.as_str();
-    // Who has the ledger in `public` wants it among other tables.
-    let is_ledgers = schema != "public" && ledger_of(job).is_some_and(|ledger| ledger.schema() == schema);
     let of_whom = match schema {
         "information_schema" | "pg_catalog" => "PostgreSQL's own",
-        _ if is_ledgers => "that of the ledger",
+        // Who gives the ledger a schema of another name may want other tables there.
+        LEDGER_DEFAULT => "that of the ledger",
         _ => return Ok(relation),
     };
     let message = format!("table {relation} is not made: schema {schema} is {of_whom}");
