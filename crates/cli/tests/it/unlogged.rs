@@ -20,6 +20,15 @@ fn load(scene: &Scene, source: &Path) -> HowdahCommand {
     scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source)
 }
 
+/// Ends the load between its chunks, when so many are in.
+fn kill_behind(scene: &Scene, load: &HowdahCommand, chunks: u64) {
+    shut_gate_behind(&scene.database, chunks);
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(chunks, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    remove_gate(&scene.database);
+}
+
 #[test]
 fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
     let (files, plain) = (Files::new(), csv(11, 1, ROWS));
@@ -142,14 +151,7 @@ fn rows_that_a_crash_has_left_are_not_loaded_twice() {
     let server = Server::private(15, &forgetful());
     let scene = scene(&server, &plain);
     let load = load(&scene, &source);
-    let stop_after = |chunks: u64| {
-        shut_gate_behind(&scene.database, chunks);
-        let mut running = load.spawn();
-        assert!(scene.wait_for_chunks(chunks, || running.is_running()), "{}", running.stderr_so_far());
-        running.kill();
-        remove_gate(&scene.database);
-    };
-    stop_after(4);
+    kill_behind(&scene, &load, 4);
     scene.database.sql("ALTER TABLE t SET LOGGED");
     scene.database.sql("CHECKPOINT");
     server.crash_and_restart();
@@ -162,7 +164,7 @@ fn rows_that_a_crash_has_left_are_not_loaded_twice() {
 
     // Whoever takes them out needs no option.
     scene.database.sql("TRUNCATE t");
-    stop_after(8);
+    kill_behind(&scene, &load, 8);
     scene.database.sql("CHECKPOINT");
     server.crash_and_restart();
     let other = "VALUES (1000000, 1, 1, 'of others')";
@@ -192,11 +194,7 @@ fn what_the_load_itself_has_emptied_is_as_a_crash_leaves_it() {
     // Stopped between its chunks.
     let first = scene(&server, &plain);
     let truncate = load(&first, &source).args(["--mode", "truncate"]);
-    shut_gate_behind(&first.database, 4);
-    let mut running = truncate.spawn();
-    assert!(first.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
-    running.kill();
-    remove_gate(&first.database);
+    kill_behind(&first, &truncate, 4);
     first.database.sql("CHECKPOINT");
     server.crash_and_restart();
     first.database.sql(&format!("INSERT INTO t {other}; INSERT INTO wanted {other}"));
@@ -246,11 +244,7 @@ fn what_a_crash_has_taken_of_an_unfinished_job_is_not_there_for_the_rows_of_othe
     let source = files.put("a.csv", &plain);
     let server = Server::private(15, &forgetful());
     let scene = scene(&server, &plain);
-    shut_gate_behind(&scene.database, 4);
-    let mut running = load(&scene, &source).spawn();
-    assert!(scene.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
-    running.kill();
-    remove_gate(&scene.database);
+    kill_behind(&scene, &load(&scene, &source), 4);
     scene.database.sql("CHECKPOINT");
     server.crash_and_restart();
     let other = "VALUES (1000000, 1, 1, 'of others')";

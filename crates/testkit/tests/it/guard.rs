@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 const CHILD: &str = "TESTKIT_GUARD_CHILD";
 
+/// No test of its own: libtest is the only way in that a test binary has for a second process of it.
 #[test]
-#[ignore = "the process that the next one kills"]
+#[ignore = "the process that the test below starts and kills, which fails if this does not run"]
 fn child_that_waits_to_be_killed() {
     // Who runs all that is ignored has nothing to wait for.
     if std::env::var_os(CHILD).is_some() {
