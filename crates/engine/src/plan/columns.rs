@@ -194,7 +194,8 @@ pub(super) fn lacks_names(cuts_decimals: bool) -> Error {
             "{message}: the comma may be the delimiter and that of fractions, too"
         ))
         .with_hint(format!(
-            "have the file written with quotes around such numbers or with another delimiter; if the fields are right, {hint}"
+            "have the file written with quotes around such numbers or with another delimiter; if each record is one number, \
+             give a --delimiter that none has; if the fields are right, {hint}"
         )),
     }
 }
@@ -227,7 +228,10 @@ fn fit_width(chosen: Columns, table: &Table, found: &Found) -> Result<Columns> {
         table.relation,
         plural(columns, "is", "are")
     ))
-    .with_hint("name the columns that the fields fill with --columns, in the order of the file"))
+    .with_hint(match columns {
+        1 => "if each record is one value, give a --delimiter that none of them has; else name the columns that the fields fill with --columns",
+        _ => "name the columns that the fields fill with --columns, in the order of the file",
+    }))
 }
 
 /// Only a header whose names choose the columns has fields to rename.

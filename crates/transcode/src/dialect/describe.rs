@@ -122,7 +122,7 @@ fn eol(eol: Option<Eol>) -> &'static str {
 }
 
 /// As it would be typed, control characters as `\x1f`.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mut out = String::from("'");
     for c in text.chars() {
         match c {

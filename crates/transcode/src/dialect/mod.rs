@@ -150,7 +150,7 @@ pub struct Finding {
     pub names: Vec<String>,
     /// The header has fewer names than records have fields, and nobody knows which fields have none.
     pub lacks_names: bool,
-    /// So it may be because the delimiter cuts numbers at their decimal comma.
+    /// So it may be, or one word stands above the records, because the delimiter cuts numbers at their decimal comma.
     pub cuts_decimals: bool,
     /// A field in quotes, or the first record, does not end in the head of the sample, and tells little so: a longer head, up
     /// to [`LONG_HEAD_BYTES`], may tell more.
@@ -443,7 +443,7 @@ impl Finding {
         if regions.header_lines == 0 && given.header.is_none() {
             self.unsure.extend(describe::odd_first(cut.head.kinds(data), &profile.classes()));
         }
-        self.unsure.extend(above::one_name(&cut.head, &regions, &mut reader, &windows.head));
+        self.look_above(&cut, &regions, &mut reader, &windows.head, given)?;
         self.typed.resize(self.width, false);
         self.header_rows = u32::try_from(regions.header_lines).unwrap_or(u32::MAX);
         self.preamble_records = regions.start as u64;

@@ -115,16 +115,15 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
     all
 }
 
-/// Of so many records one may be odd.
-const RECORDS_WITH_ODD_ONE: usize = 20;
+/// Of so many records one may be odd. With 20, one odd one among ten records let a delimiter inside values win in 12 of 220
+/// random files, with 10 in none.
+const RECORDS_WITH_ODD_ONE: usize = 10;
 
 /// A usual delimiter that nearly all records have as often.
 struct Usual {
     /// In [`USUAL_DELIMITERS`].
     no: usize,
     begins_regular: bool,
-    /// All of them have.
-    is_even: bool,
     /// Some of its fields hold numbers, days or the like.
     has_types: bool,
     /// All records have it as often, and it cuts no document of JSON.
@@ -140,7 +139,6 @@ impl Usual {
         is_table.then_some(Usual {
             no,
             begins_regular: score.begins_regular,
-            is_even: odd == 0,
             has_types: score.typed_columns > 0,
             keeps_documents: odd == 0 && score.cut_documents == 0,
         })
@@ -173,7 +171,7 @@ impl Usual {
     fn has_values_cut_by(&self, other: &Ranked) -> bool {
         let is_control = other.dialect.delimiter.chars().all(char::is_control);
         let all_typed = other.score.typed_columns == other.score.width;
-        self.is_even && !is_control && (self.has_types || !all_typed)
+        !is_control && (self.has_types || !all_typed)
     }
 }
 

@@ -172,9 +172,14 @@ fn names_keep_pairs_of_values_whole() {
             });
             text += &(quoted.collect::<Vec<_>>().join(delimiter) + "\n");
         }
-        let found = crate::whole_way::find(text.as_bytes()).unwrap();
-        if found.dialect.delimiter != delimiter || found.names != names {
-            wrong.push(format!("seed {seed}, {delimiter:?}: {}", found.describe()));
+        let middle = text.match_indices('\n').nth(text.lines().count() / 2).unwrap().0;
+        let mut with_odd = text.clone();
+        with_odd.insert_str(middle, &format!("{delimiter}odd"));
+        for (text, what) in [(text, "even"), (with_odd, "one odd")] {
+            let found = crate::whole_way::find(text.as_bytes()).unwrap();
+            if found.dialect.delimiter != delimiter || found.names != names {
+                wrong.push(format!("seed {seed}, {what}, {delimiter:?}: {}", found.describe()));
+            }
         }
     }
     assert!(wrong.is_empty(), "{} of {files} files:\n{}", wrong.len(), wrong.join("\n"));

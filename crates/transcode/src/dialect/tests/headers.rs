@@ -209,3 +209,28 @@ fn one_word_above_records_may_name_one_column() {
     assert!(is_told("d\n", &["2024-01-31 10:00:00 EST", "2024-02-01 11:30:00 EST"]));
     assert!(!is_told("Prices of today\n", &["12,34", "7,05"]) && !is_told("", &["12,34", "7,05"]));
 }
+
+#[test]
+fn one_word_above_the_records_may_name_the_one_column() {
+    let is_told = |found: &Finding| found.unsure.iter().any(|unsure| unsure.option == "--delimiter");
+    let with_header = |file: &str, delimiter: Option<&str>| {
+        let given = Given { header: Some(true), delimiter: delimiter.map(str::to_owned), ..Given::default() };
+        find(&Sample::of_whole(file.as_bytes()), &given)
+    };
+    let prices = "price\n12,34\n13,45\n14,50\n9,99\n";
+    let found = text(prices);
+    assert!(is_told(&found) && found.cuts_decimals, "{}", found.describe());
+    let names = "name\nSmith, John\nDoe, Ann\nLee, Bob\nRay, Tim\n";
+    assert!(is_told(&text(names)) && !text(names).cuts_decimals);
+    for file in [prices, names] {
+        let refused = with_header(file, None).unwrap_err();
+        assert!(refused.hint().is_some_and(|hint| hint.contains("--delimiter")), "{refused}");
+        let found = with_header(file, Some("\t")).unwrap();
+        assert_eq!((found.width, found.header_rows, found.preamble_records), (1, 1, 0));
+    }
+    // Names above numbers are a header, and the word is a title.
+    let titled = "Sales\nid,amount\n1,2.5\n2,3.5\n3,4.5\n";
+    assert!(!is_told(&text(titled)));
+    assert_eq!(with_header(titled, None).unwrap().names, ["id", "amount"]);
+    assert_eq!(with_header("Sales\n2019,2020\n1,2\n3,4\n5,6\n", Some(",")).unwrap().names, ["2019", "2020"]);
+}
