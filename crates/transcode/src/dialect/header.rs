@@ -211,9 +211,14 @@ fn values_that_name(
     window: &Window,
 ) -> (usize, usize) {
     let (kinds, classes) = (lines.kinds(no), &profile.classes());
-    let mut numbers = |no| numbers_that_name(&lines.values(no, reader, window), lines.kinds(no), profile);
-    // Years in a row that stand in the next line, too, are values.
-    let numbers = if numbers(no + 1) > 0 { 0 } else { numbers(no) };
+    let values = lines.values(no, reader, window);
+    let columns = numbers_that_name(&values, kinds, profile);
+    // Years in a row that stand in the next line, too, are values, and so are those in columns of years, unless a usual name
+    // stands beside them.
+    let next = numbers_that_name(&lines.values(no + 1, reader, window), lines.kinds(no + 1), profile);
+    let has_word = values.iter().any(|value| has_word(value));
+    let are_values = !next.is_empty() || !has_word && hold_years(lines, no + 1, &columns, reader, window);
+    let numbers = if are_values { 0 } else { columns.len() };
     // `y` and `no` are names as well as truths: they do not speak against other names.
     let truth =
         |(kind, class): &(&Kind, &Option<Class>)| **kind == Kind::Boolean && **class == Some(Class::Boolean);
@@ -255,8 +260,8 @@ fn comes_again(
     })
 }
 
-/// Numbers that name columns: years in a row, or rising numbers behind an empty corner.
-fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> usize {
+/// The columns that numbers name: years in a row, or rising numbers behind an empty corner.
+fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> Vec<usize> {
     // Of a year without a number there is a column, too.
     let may_count = |column: usize| match profile.class(column) {
         Some(class) => class == Class::Number,
@@ -267,16 +272,33 @@ fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> us
         .collect();
     // One column of numbers and one of nothing are a beginning and an end that is open.
     if columns.iter().filter(|column| profile.class(**column).is_some()).count() < 2 {
-        return 0;
+        return Vec::new();
     }
-    let numbers: Vec<f64> = columns.into_iter().filter_map(|column| values[column].parse().ok()).collect();
+    let parsed = |column: usize| Some((column, values[column].parse::<f64>().ok()?));
+    let (columns, numbers): (Vec<usize>, Vec<f64>) = columns.into_iter().filter_map(parsed).unzip();
     let each = |agree: fn(f64, f64) -> bool| numbers.windows(2).all(|pair| agree(pair[0], pair[1]));
-    let years = numbers.len() > 1
-        && numbers.iter().all(|year| (1800.0..2200.0).contains(year))
-        && each(|a, b| (a - b).abs() == 1.0);
+    let years =
+        numbers.len() > 1 && numbers.iter().copied().all(is_year) && each(|a, b| (a - b).abs() == 1.0);
     let corner = values.first().is_some_and(String::is_empty) && numbers.len() + 1 == values.len();
     let rising = numbers.len() > 2 && each(|a, b| a < b);
-    if years || (corner && rising) { numbers.len() } else { 0 }
+    if years || (corner && rising) { columns } else { Vec::new() }
+}
+
+fn is_year(number: f64) -> bool {
+    (1800.0..2200.0).contains(&number) && number.fract() == 0.0
+}
+
+/// Of the lines from `from` on more than half have years in all of these columns.
+fn hold_years(lines: &Lines, from: usize, columns: &[usize], reader: &mut Reader, window: &Window) -> bool {
+    let (mut seen, mut years) = (0, 0);
+    for no in (from..lines.len()).take(COMPARED_LINES) {
+        let values = lines.values(no, reader, window);
+        let year =
+            |column: &usize| values.get(*column).and_then(|value| value.parse().ok()).is_some_and(is_year);
+        seen += 1;
+        years += usize::from(columns.iter().all(year));
+    }
+    !columns.is_empty() && years * 2 > seen
 }
 
 /// Without a typed column that could tell.

@@ -234,3 +234,17 @@ fn one_word_above_the_records_may_name_the_one_column() {
     assert_eq!(with_header(titled, None).unwrap().names, ["id", "amount"]);
     assert_eq!(with_header("Sales\n2019,2020\n1,2\n3,4\n5,6\n", Some(",")).unwrap().names, ["2019", "2020"]);
 }
+
+#[test]
+fn years_above_years_are_values() {
+    let rows = "K1002,2012,2012\nK1003,2012,2016\nK1004,2018,2019\n";
+    for first in ["K1001,2019,2020\n", "K1001,2020,2019\n"] {
+        assert_eq!(text(&format!("{first}{rows}")).header_rows, 0, "{first}");
+    }
+    assert_eq!(text("2019,2020\n2012,2012\n2012,2016\n2018,2019\n").header_rows, 0);
+    let named = text(&format!("name,2019,2020\n{rows}"));
+    assert_eq!((named.header_rows, named.names.join("|").as_str()), (1, "name|2019|2020"));
+    let counts = text("land,2019,2020\nann,12,2012\nbob,1900,17\ncid,3,1\n");
+    assert_eq!(counts.header_rows, 1);
+    assert_eq!(text("alice,2019,2020\nbob,3,4\ncid,5,6\ndan,7,8\n").header_rows, 1);
+}
