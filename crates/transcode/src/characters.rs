@@ -21,9 +21,9 @@ mod tests;
 /// Bytes that are searched in one go for what is broken: where much is, nothing is read more often than twice.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// As good as certain where bytes are no characters. Mending needs a format that is found.
-const ENCODING_HINT: &str = "give --encoding LATIN1 or WIN1252 if the file is written so, after removing the rows that this load has stored; \
-                             --on-error skip goes on without such records";
+/// Mending needs a format that is found.
+const ENCODING_HINT: &str = "--on-error skip goes on without such records; where all of the file is in LATIN1 or WIN1252, say so with --encoding, \
+                             after removing the rows that this load has stored";
 const NUL_HINT: &str =
     "--on-error skip goes on without such records; --nul strip, which takes no --format, removes the bytes";
 

@@ -10,9 +10,9 @@ use howdah_model::{Error, ErrorKind, Place, counted, sqlstate};
 pub(crate) const HINT: &str =
     "--lenient mends such records where it can, and leaves out and lists those that it cannot mend";
 
-/// The text is most likely in another encoding than its beginning lets believe: that loses nothing.
-const ENCODING_HINT: &str = "give --encoding LATIN1 or WIN1252 if the file is written so, after removing the rows that this load has stored; or \
-                             --lenient, which puts U+FFFD in the place of such bytes";
+/// Some files that are UTF-8 elsewhere have such bytes: read in another encoding, all the rest would be stored wrong.
+const ENCODING_HINT: &str = "--lenient puts U+FFFD in the place of such bytes; where all of the file is in LATIN1 or WIN1252, say so with --encoding, \
+                             after removing the rows that this load has stored";
 
 /// Mending drops them as well, among much else.
 const NUL_HINT: &str =

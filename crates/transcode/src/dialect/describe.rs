@@ -1,6 +1,7 @@
 //! What was found, in words: one line for the load, several for the plan.
 
 use super::cell_types::{Class, Kind};
+use super::header::Nameless;
 use super::score::Score;
 use super::table::{Line, agreement};
 use super::{Finding, HEADER_OPTION, Unsure};
@@ -56,6 +57,20 @@ pub(super) fn no_record(head_bytes: usize, knows_delimiter: bool) -> Unsure {
     let what =
         format!("the first record does not end within {bytes} bytes, so that its fields are not found");
     Unsure { what, option: if knows_delimiter { "--eol" } else { "--delimiter" } }
+}
+
+/// The header has fewer names than records have fields.
+pub(super) fn nameless(nameless: Nameless) -> Option<Unsure> {
+    let what = match nameless {
+        Nameless::Nothing => return None,
+        Nameless::First => {
+            "the header has one name less than records have fields: the first field is taken to have none"
+        }
+        Nameless::Unknown | Nameless::OrCutDecimals => {
+            "the header has fewer names than records have fields: the last ones are taken to have none"
+        }
+    };
+    Some(Unsure { what: what.to_owned(), option: "--columns" })
 }
 
 /// The first record was taken for one, and has text in half of the columns of numbers, days or the like, and more.

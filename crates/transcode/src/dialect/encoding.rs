@@ -96,8 +96,14 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         let bom_bytes = if mark.is_some_and(|(_, of)| is_same(name, of)) { bom_bytes } else { 0 };
         let is_utf8 = crate::encode::whatwg(name) == Some(UTF_8);
         let name = if is_utf8 { "UTF8" } else { name }.to_owned();
+        let unsure = (!is_utf8 && looks_like_utf8(sample)).then(|| Unsure {
+            what: format!(
+                "most characters beyond ASCII are valid UTF-8, and are read as {name} all the same"
+            ),
+            option: "--encoding UTF8",
+        });
         let encoding = Encoding { name, bom_bytes, recoded };
-        return Ok(Found { encoding, evidence: None, unsure: None });
+        return Ok(Found { encoding, evidence: None, unsure });
     }
     if sample.head.starts_with(b"\xff\xfe\0\0") || sample.head.starts_with(b"\0\0\xfe\xff") {
         return Err(Error::new(ErrorKind::Unsupported, "the file is in UTF-32, which is not read")
@@ -118,8 +124,7 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         };
         return Ok(sure("UTF8", 0, evidence));
     }
-    // Two characters of UTF-8 by chance are rare in any other encoding: `Ã¼` is no text.
-    if characters >= broken.saturating_mul(2) {
+    if is_mostly_utf8(characters, broken) {
         let are = plural(broken, "is", "are");
         let evidence = format!("{characters} characters beyond ASCII are valid UTF-8, {broken} {are} broken");
         return Ok(sure("UTF8", 0, evidence));
@@ -139,6 +144,16 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
     found.unsure =
         Some(Unsure { what: "some letters inside words are in UTF-8".to_owned(), option: "--encoding" });
     Ok(found)
+}
+
+/// Two characters of UTF-8 by chance are rare in any other encoding: `Ã¼` is no text.
+fn is_mostly_utf8(characters: usize, broken: usize) -> bool {
+    characters >= broken.saturating_mul(2)
+}
+
+fn looks_like_utf8(sample: &Sample) -> bool {
+    let (characters, broken) = utf8(sample);
+    characters > 0 && is_mostly_utf8(characters, broken)
 }
 
 /// Where one letter of so many is surely UTF-8, the file is put together from two encodings, and what is broken is for its reader to
@@ -427,6 +442,18 @@ mod tests {
         let named = |name| find(&Sample::of_whole(b"id\n"), Some(name)).unwrap().encoding.name;
         assert_eq!(["utf-8", "UTF8", "Unicode", "utf_8"].map(named), ["UTF8"; 4]);
         assert_eq!(named("latin1"), "latin1");
+    }
+
+    #[test]
+    fn another_encoding_for_what_looks_like_utf8_is_told() {
+        let is_told =
+            |bytes: &[u8], name| find(&Sample::of_whole(bytes), Some(name)).unwrap().unsure.is_some();
+        let mostly = [&"Müller\n".repeat(5).into_bytes()[..], b"M\xfcller\n"].concat();
+        assert!(is_told(&mostly, "LATIN1") && is_told("zoë\n".as_bytes(), "SJIS"));
+        assert!(
+            !is_told(&mostly, "UTF8") && !is_told(b"M\xfcller\n", "LATIN1") && !is_told(b"a\n", "LATIN1")
+        );
+        assert!(!is_told(&utf16("id\r\nzoë\r\n", u16::to_le_bytes), "UTF-16LE"));
     }
 
     #[test]

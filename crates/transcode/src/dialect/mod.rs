@@ -265,7 +265,8 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     }
     finding.find_table(&windows, given, width)?;
     finding.refuse_drawing(&windows.head.text, given)?;
-    let may_be_data = finding.is_header_unsure() || finding.has_nameless_header();
+    // The rest of a record that was cut in two has fewer fields, too.
+    let may_be_data = finding.is_header_unsure() || finding.has_nameless_header() || finding.lacks_names;
     let is_data = |columns: &Vec<String>| may_be_data && !finding.names_one_of(columns);
     match given.header {
         None if given.columns.as_ref().is_some_and(is_data) => {
@@ -433,7 +434,9 @@ impl Finding {
         let nameless;
         (self.names, nameless) =
             header::names(&cut.head, (header, end), regions.width, &mut reader, &windows.head);
-        self.tell_nameless(nameless);
+        self.cuts_decimals = nameless == Nameless::OrCutDecimals;
+        self.lacks_names = self.cuts_decimals || nameless == Nameless::Unknown;
+        self.unsure.extend(describe::nameless(nameless).filter(|_| given.columns.is_none()));
         declared_names::refuse_change(&cut, windows, regions.start)?;
         self.width = regions.width.max(self.names.len());
         // Of the head alone: what is further on may be another table's.
@@ -451,21 +454,6 @@ impl Finding {
         self.record_like = regions.record_like as u64;
         self.explain(&regions);
         Ok(())
-    }
-
-    fn tell_nameless(&mut self, nameless: Nameless) {
-        self.cuts_decimals = nameless == Nameless::OrCutDecimals;
-        self.lacks_names = self.cuts_decimals || nameless == Nameless::Unknown;
-        let what = match nameless {
-            Nameless::Nothing => return,
-            Nameless::First => {
-                "the header has one name less than records have fields: the first field is taken to have none"
-            }
-            Nameless::Unknown | Nameless::OrCutDecimals => {
-                "the header has fewer names than records have fields: the last ones are taken to have none"
-            }
-        };
-        self.unsure.push(Unsure { what: what.to_owned(), option: "--columns" });
     }
 
     fn find_nulls(

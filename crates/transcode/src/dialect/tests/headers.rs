@@ -248,3 +248,15 @@ fn years_above_years_are_values() {
     assert_eq!(counts.header_rows, 1);
     assert_eq!(text("alice,2019,2020\nbob,3,4\ncid,5,6\ndan,7,8\n").header_rows, 1);
 }
+
+#[test]
+fn the_rest_of_a_cut_record_is_no_header_of_given_columns() {
+    let file = "2285\",2285\n2286,\"Smith, 2286\",2286\n2287,\"Smith, 2287\",2287\n2288,\"Doe, 2288\",2288\n";
+    let columns = |names: &[&str]| {
+        let columns = Some(names.iter().map(|name| (*name).to_owned()).collect());
+        find(&Sample::of_whole(file.as_bytes()), &Given { columns, ..Given::default() }).unwrap()
+    };
+    let found = columns(&["id", "name", "amount"]);
+    assert_eq!((found.header_rows, found.preamble_records), (0, 0), "{}", found.describe());
+    assert!(found.unsure.iter().all(|unsure| unsure.option != "--columns"));
+}
