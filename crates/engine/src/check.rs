@@ -106,9 +106,7 @@ async fn begin(
 ) -> Result<Session> {
     let session = context.connection.open_to_write().await?;
     let opening = async {
-        if let Some(told) = ledger.ensure(&session).await? {
-            context.warn(told);
-        }
+        ledger.ensure(&session).await?;
         ledger.check_rights(&session, true).await?;
         if reads_rejects {
             ledger.expect_readable_records(&session).await?;

@@ -248,9 +248,7 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session, footing: Optio
         make_tables(session, None, plan).await?;
         return Ok(Noted { files: taken::files(session, plan).await?, ..Noted::default() });
     };
-    if let Some(told) = ledger.ensure_on(session, footing).await? {
-        context.warn(told);
-    }
+    ledger.ensure_on(session, footing).await?;
     if reads_rejects {
         ledger.expect_readable_records(session).await?;
     }

@@ -383,7 +383,7 @@ async fn around_rows(
     if !settle::is_due_when_empty(&plan.job, begun) {
         settle::make_whole(context, session, plan, to_load).await?;
     }
-    let Looks { open, triggers, tuning, policies, age, strangers, doubted_for } =
+    let Looks { open, triggers, tuning, policies, makes_ledger, strangers, doubted_for } =
         looks::look(context, session, plan).await?;
     // Of one that is done nothing is loaded any more.
     if !matches!(history, History::Done { .. }) {
@@ -399,7 +399,7 @@ async fn around_rows(
     arrival::choose(context, session, job, &mut plan.tables).await?;
     known_types::choose(context, session, job, &mut plan.tables).await?;
     policies::choose(context, session, plan, policies).await?;
-    published::choose(context, session, plan, age).await?;
+    published::choose(context, session, plan, makes_ledger).await?;
     strangers::tell(plan, &strangers);
     freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;

@@ -1,5 +1,4 @@
-//! Publications that take in tables as they are made, or whose tables get columns: a subscriber that has not got them stops, and stays
-//! so.
+//! Publications that take in tables as they are made: a subscriber that has not got them stops, and stays so.
 
 use crate::session::Session;
 use howdah_model::Result;
@@ -32,15 +31,4 @@ pub async fn of_new_tables(session: &Session, schemas: &[String]) -> Result<Vec<
         format!("the publication {name} is {of}")
     };
     Ok(rows.iter().map(told).collect())
-}
-
-/// The publications that have tables in this schema, by their names.
-///
-/// # Errors
-/// Those of the session.
-pub async fn of_tables_in(session: &Session, schema: &str) -> Result<Vec<String>> {
-    let sql = "SELECT DISTINCT p.pubname::pg_catalog.text FROM pg_catalog.pg_publication_tables p \
-               WHERE p.schemaname = $1 ORDER BY 1";
-    let rows = session.rows(sql, &[(&schema, Type::TEXT)], "reading the publications").await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
 }

@@ -162,16 +162,6 @@ fn why_a_job_failed_is_in_the_ledger_until_it_runs_again() {
             "{told}"
         );
 
-        // A ledger of before.
-        database.sql(
-            "ALTER TABLE howdah.job DROP COLUMN error, DROP COLUMN ledger_oid; ALTER TABLE howdah.file DROP COLUMN real_location; \
-             ALTER TABLE howdah.step DROP COLUMN held_back; DELETE FROM howdah.migration WHERE version > 10",
-        );
-        let older = status(&["j"]);
-        assert!(older.contains("job j: failed") && !older.contains("error: "), "{older}");
-        load().run(PATIENCE).expect_code(1);
-        assert_eq!(database.value(place), "3 n 22P02");
-
         database.sql("ALTER TABLE t ALTER COLUMN n TYPE text");
         load().run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT (error IS NULL)::text FROM howdah.job WHERE job_id = 'j'"), "true");

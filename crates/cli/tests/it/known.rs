@@ -200,14 +200,6 @@ fn a_file_is_known_by_whatever_path_it_was_loaded() {
         scene.load().arg(link.join("a.csv")).run(PATIENCE).expect_code(0);
         let again = || scene.load().args(["--null", "-"]).arg(&real).run(PATIENCE).expect_code(1).stderr;
         assert!(again().contains("the file is in public.t already"), "{}", again());
-        // A ledger of before.
-        scene.database.sql(
-            "ALTER TABLE howdah.file DROP COLUMN real_location; ALTER TABLE howdah.job DROP COLUMN ledger_oid; \
-             DELETE FROM howdah.migration WHERE version > 12",
-        );
-        std::fs::write(files.path().join("b.csv"), "id,part,amount,note\n").unwrap();
-        scene.load().arg(files.path().join("b.csv")).run(PATIENCE).expect_code(0);
-        assert!(again().contains("the file is in public.t already"), "{}", again());
         scene.assert_exact(&format!("PostgreSQL {major}"));
     }
 }

@@ -1,15 +1,9 @@
 //! What the ledger is for: refusing what is done, showing what was, and what happens without one.
 
 use crate::gate::{open_gate, shut_gate_behind};
-use crate::guards::wait_for_words;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Server};
-use std::path::Path;
 use std::time::Duration;
-
-/// As a ledger of version 14 was.
-pub(crate) const OF_VERSION_14: &str =
-    "ALTER TABLE howdah.job DROP COLUMN ledger_oid; DELETE FROM howdah.migration WHERE version > 14";
 
 #[test]
 fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
@@ -142,7 +136,7 @@ fn a_role_that_may_not_read_the_ledger_is_told_so_when_it_restores() {
         for grant in [
             "USAGE ON SCHEMA \"howdah\"",
             "SELECT, INSERT, UPDATE, DELETE ON \"howdah\".migration, \"howdah\".job, \"howdah\".file, \"howdah\".chunk, \
-             \"howdah\".step, \"howdah\".chunk_part",
+             \"howdah\".chunk_part, \"howdah\".step",
             "SELECT ON \"howdah\".job, \"howdah\".undo, \"howdah\".tuned",
         ] {
             let refused = restore().expect_code(1).stderr;
@@ -444,54 +438,34 @@ fn a_publication_that_takes_in_what_a_load_makes_is_told_before_it_is_made() {
     }
 }
 
-/// The same where a column comes.
+/// Of a howdah before the first release, or of a later one.
 #[test]
-fn a_publication_that_has_a_ledger_which_is_brought_up_to_date_is_told_before() {
+fn a_ledger_of_another_version_is_refused_by_every_verb() {
     let files = Files::new();
-    let sources = ["a.csv", "b.csv"].map(|name| files.put(name, b"id,note\n1,x\n"));
-    for (major, of) in [(13, "ALL TABLES"), (13, "TABLE howdah.job"), (18, "TABLES IN SCHEMA howdah")] {
+    let source = files.put("a.csv", b"id,note\n1,x\n");
+    for (major, version, hint) in
+        [(13, 14, "hint: it is of a howdah before the first release"), (18, 16, "or a newer one")]
+    {
         let database = Server::shared(major).database();
         database.sql("CREATE TABLE t (id int, note text)");
-        let to = database.conninfo();
-        let run = |verb: &str, source: &Path| {
-            howdah(verb).args(["--to", &to, "--table", "t"]).arg(source).run(PATIENCE).expect_code(0)
-        };
-        run("load", &sources[0]);
-        database.sql(&format!("{OF_VERSION_14}; CREATE PUBLICATION p FOR {of}"));
-        let told = "warning: the publication p has tables of the ledger howdah, which this load brings from version 14 to ";
-        assert!(run("plan", &sources[1]).stdout.contains(told), "{of}");
-        let loaded = run("load", &sources[1]).stderr;
-        assert_eq!(loaded.matches(told).count(), 1, "{loaded}");
-        let more = howdah("load").args(["--to", &to, "--table", "t", "--force"]).arg(&sources[1]);
-        assert!(!more.run(PATIENCE).expect_code(0).stderr.contains("publication"), "{of}");
-    }
-}
-
-/// All who use it would wait behind that.
-#[test]
-fn a_ledger_that_others_read_is_waited_for_briefly_to_be_brought_up_to_date() {
-    let files = Files::new();
-    let sources = ["a.csv", "b.csv"].map(|name| files.put(name, b"id,note\n1,x\n"));
-    for major in [13, 18] {
-        let database = Server::shared(major).database();
-        database.sql("CREATE TABLE t (id int, note text)");
-        let load = |source: &Path, retry_for: &str| {
-            let to = database.conninfo();
-            howdah("load").args(["--to", &to, "--table", "t", "--retry-for", retry_for]).arg(source)
-        };
-        load(&sources[0], "60s").run(PATIENCE).expect_code(0);
-        database.sql(OF_VERSION_14);
-        let dump = database.connect();
-        dump.sql("BEGIN; LOCK TABLE howdah.job IN ACCESS SHARE MODE");
-        let pid = dump.rows("SELECT pg_backend_pid()")[0][0].clone().unwrap();
-        let told = format!("its tables were not free within 2 seconds, held by process {pid}");
-        let refused = load(&sources[1], "0s").run(PATIENCE).expect_code(1).stderr;
-        assert!(refused.contains("cannot be brought to version") && refused.contains(&told), "{refused}");
-        let mut running = load(&sources[1], "60s").spawn();
-        wait_for_words(&mut running, &told);
-        dump.sql("COMMIT");
-        running.wait(PATIENCE).expect_code(0);
-        assert_eq!(database.value("SELECT count(*) FROM t"), "2", "PostgreSQL {major}");
+        let verb = |verb: &str| howdah(verb).args(["--to", &database.conninfo()]);
+        let load = |name: &str| verb(name).args(["--table", "t"]).arg(&source);
+        load("load").run(PATIENCE).expect_code(0);
+        let job = database.value("SELECT job_id FROM howdah.job");
+        database.sql(&format!("UPDATE howdah.migration SET version = {version}"));
+        let commands = [
+            load("load"),
+            load("plan"),
+            load("check"),
+            verb("status"),
+            verb("restore"),
+            verb("resume").arg(&job),
+        ];
+        for command in commands {
+            let refused = command.run(PATIENCE).expect_code(1).stderr;
+            let told = format!("the ledger in schema \"howdah\" has version {version}; this howdah knows 15");
+            assert!(refused.contains(&told) && refused.contains(hint), "{refused}");
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::gate::{remove_gate, shut_gate_behind};
 use crate::indexes::dumped::dumped_into;
-use crate::ledger::OF_VERSION_14;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::path::{Path, PathBuf};
@@ -44,14 +43,8 @@ fn copy_of(database: &Database, server: &Server) -> Database {
 
 #[test]
 fn a_job_goes_on_in_a_database_restored_from_a_dump() {
-    for (major, older) in [(13, false), (18, false), (18, true)] {
+    for major in [13, 18] {
         let (scene, _files, source) = killed(major, &[]);
-        if older {
-            scene.database.sql(OF_VERSION_14);
-            // It is brought up to date before it is dumped.
-            let other = ["--to", &scene.database.conninfo(), "--table", "other", "--create"];
-            howdah("load").args(other).arg(&source).run(PATIENCE).expect_code(0);
-        }
         let server = Server::shared(major);
         let (again, resumed) = (copy_of(&scene.database, server), copy_of(&scene.database, server));
         let without_rows = copy_of(&scene.database, server);
@@ -91,18 +84,13 @@ fn what_waits_in_a_staging_table_is_not_relied_on_in_another_database() {
 /// Somebody takes the rows away as they come.
 #[test]
 fn a_finished_job_of_an_empty_table_is_refused_in_a_database_restored_from_a_dump() {
-    for (major, older) in [(13, false), (18, false), (18, true)] {
+    for major in [13, 18] {
         let plain = csv(72, 1, 100);
         let files = Files::new();
         let source = files.put("a.csv", &plain);
         let database = Scene::new(Server::shared(major), &[&plain]).database;
         load(&database, &[], &source).run(PATIENCE).expect_code(0);
         database.sql("TRUNCATE t");
-        if older {
-            database.sql(OF_VERSION_14);
-            let other = ["--to", &database.conninfo(), "--table", "other", "--create"];
-            howdah("load").args(other).arg(files.put("b.csv", &plain)).run(PATIENCE).expect_code(0);
-        }
         let copy = copy_of(&database, Server::shared(major));
         let refused = load(&copy, &[], &source).run(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains("error: this job finished at 20"), "{refused}");

@@ -4,7 +4,7 @@
 use super::{ledger_of, policies, triggers, tune};
 use crate::Context;
 use howdah_model::{Plan, Result};
-use howdah_target::ledger::{Age, Believed, Undo};
+use howdah_target::ledger::{Believed, Undo};
 use howdah_target::policies::Policies;
 use howdah_target::session::Session;
 use howdah_target::undo::triggers::Triggers;
@@ -19,8 +19,8 @@ pub(super) struct Looks {
     pub(super) tuning: tune::Seen,
     /// Of each table that is there.
     pub(super) policies: Vec<Policies>,
-    /// How the ledger stands, if the job has one.
-    pub(super) age: Option<Age>,
+    /// The job has a ledger, which is not there yet.
+    pub(super) makes_ledger: bool,
     /// Who it belongs to, where that is a stranger.
     pub(super) strangers: Vec<String>,
     /// Those for whose sake its journal is not believed.
@@ -40,10 +40,10 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             None => Ok(Vec::new()),
         }
     };
-    let age = async {
+    let makes_ledger = async {
         match &ledger {
-            Some(ledger) => ledger.age(session).await.map(Some),
-            None => Ok(None),
+            Some(ledger) => ledger.exists(session).await.map(|exists| !exists),
+            None => Ok(false),
         }
     };
     let strangers = async {
@@ -64,12 +64,12 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             triggers::look(session, plan),
             tune::look(session, plan),
             policies::look(session, plan),
-            age,
+            makes_ledger,
             strangers,
             doubted_for
         )
     };
-    let (open, triggers, tuning, policies, age, strangers, doubted_for) =
+    let (open, triggers, tuning, policies, makes_ledger, strangers, doubted_for) =
         context.connection.attend(session, looking).await?;
-    Ok(Looks { open, triggers, tuning, policies, age, strangers, doubted_for })
+    Ok(Looks { open, triggers, tuning, policies, makes_ledger, strangers, doubted_for })
 }

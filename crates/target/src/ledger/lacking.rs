@@ -22,9 +22,9 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn lacking(&self, session: &Session) -> Result<Option<Error>> {
-        let used = match self.version(session).await {
-            Ok(0) => return self.may_not_make(session).await,
-            Ok(_) => self.check_rights(session, false).await,
+        let used = match self.exists(session).await {
+            Ok(false) => return self.may_not_make(session).await,
+            Ok(true) => self.check_rights(session, false).await,
             Err(error) => Err(error),
         };
         match used {

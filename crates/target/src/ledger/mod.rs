@@ -45,7 +45,7 @@ pub use proof::Loading;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};
 pub use rivals::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
-pub use schema::{Age, Footing};
+pub use schema::Footing;
 pub use step::Step;
 pub use strangers::Believed;
 pub use tuned::{Before, Held, Thing};
@@ -61,7 +61,7 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// The version written beside jobs and migrations.
+/// The version written beside jobs and the schema.
 const HOWDAH_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Where the ledger is. Cheap to copy; every call names the session to use.
@@ -150,7 +150,7 @@ impl Ledger {
     }
 }
 
-/// There is no ledger, or no such table in it: it is of an older version.
+/// There is no ledger, or no such table in it.
 fn is_not_there(error: &tokio_postgres::Error) -> bool {
     matches!(
         error.code().map(SqlState::code),

@@ -12,11 +12,11 @@ use howdah_model::{Error, ErrorKind, Result, sqlstate};
 const NUMBERED: [&str; 3] = ["undo", "reject", "tuned"];
 
 impl Ledger {
-    /// The version, and [`Ledger::are_numbers_behind`], in one flight. No transaction is open.
-    pub(super) async fn version_and_numbers(&self, session: &Session) -> (Result<i32>, bool) {
+    /// [`Ledger::exists`], and [`Ledger::are_numbers_behind`], in one flight. No transaction is open.
+    pub(super) async fn exists_and_numbers(&self, session: &Session) -> (Result<bool>, bool) {
         let reading = async || join(self.version_answer(session), self.are_numbers_behind(session)).await;
         match self.if_plain(session, reading).await {
-            Ok((answer, are_behind)) => (self.version_of(session, answer).await, are_behind),
+            Ok((answer, are_behind)) => (self.is_there(session, answer).await, are_behind),
             Err(error) => (Err(error), false),
         }
     }

@@ -1,6 +1,6 @@
-//! Creating the ledger's schema and bringing it up to date. Needs CREATE on the database, once, and
-//! nothing else; two loads that start at the same time are serialised by an advisory lock. A schema written
-//! by a newer howdah is refused.
+//! Creating the ledger's schema. Needs CREATE on the database, once, and nothing else; two loads that start at the same time are
+//! serialised by an advisory lock. A schema of another version is refused; docs/decisions/2026-11-29-ledger-schema.md says how the next
+//! one is added.
 
 use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger, is_not_there};
 use crate::error::session_error;
@@ -10,24 +10,11 @@ use futures_util::future::{join, join4};
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Statements that lead from version n to n + 1; `@schema@` stands for the quoted name.
-const MIGRATIONS: &[&str] = &[
-    include_str!("schema_1.sql"),
-    include_str!("schema_2.sql"),
-    include_str!("schema_3.sql"),
-    include_str!("schema_4.sql"),
-    include_str!("schema_5.sql"),
-    include_str!("schema_6.sql"),
-    include_str!("schema_7.sql"),
-    include_str!("schema_8.sql"),
-    include_str!("schema_9.sql"),
-    include_str!("schema_10.sql"),
-    include_str!("schema_11.sql"),
-    include_str!("schema_12.sql"),
-    include_str!("schema_13.sql"),
-    include_str!("schema_14.sql"),
-    include_str!("schema_15.sql"),
-];
+/// The statements that make the ledger; `@schema@` stands for the quoted name.
+const SCHEMA_SQL: &str = include_str!("schema.sql");
+
+/// The version that they make. Smaller ones were never released.
+const VERSION: i32 = 15;
 
 /// Which rights are lacking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +27,6 @@ pub(super) enum Grants {
     Use,
     /// To read what loads have changed.
     ReadJournal,
-    /// None that could be granted.
-    None,
 }
 
 /// The tables that a role which shares the ledger needs, but for `reject` and the journal. Others in the schema hold rows that wait.
@@ -63,7 +48,7 @@ const SHARED_COLUMNS: &str = "number, job_id, file_no, chunk_no, record, start_b
 
 /// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables `$4` be used in the ways `$3`; for which role.
 /// Of `reject`, records need not be readable.
-/// Tables of other names may be anybody's; those that not every load writes came with later versions, and rights on them may have to.
+/// Tables of other names may be anybody's.
 const RIGHTS_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
            AND (NOT $2 OR pg_catalog.has_schema_privilege(n.oid, 'CREATE')) \
@@ -76,71 +61,27 @@ const RIGHTS_SQL: &str = "\
            CURRENT_USER::pg_catalog.text \
     FROM pg_catalog.pg_namespace n WHERE n.nspname = $1";
 
-/// How a ledger stands to this howdah.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Age {
-    /// There is none.
-    Absent,
-    /// Of an older version: a load brings it to the newest.
-    Older {
-        /// The version that it has.
-        version: i32,
-        /// The version that it is brought to.
-        newest: usize,
-    },
-    /// As this howdah makes it, or a newer one, which is refused by others.
-    Current,
-}
-
 /// How a ledger stands to this howdah and to the role of a session, as [`Ledger::look`] finds it.
 #[derive(Debug)]
 pub struct Footing {
-    version: Result<i32>,
+    exists: Result<bool>,
     /// See [`Ledger::are_numbers_behind`].
     numbers_behind: bool,
     rights: Result<()>,
 }
 
-/// What became of a ledger that was not of the newest version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Migrated {
-    /// There was none: it was made, and is there for others.
-    Made,
-    /// It was brought up to date, or another load had done so meanwhile, in a transaction that is open.
-    Brought,
-}
-
-/// How long the tables of a ledger that is brought up to date are waited for at a time: all who use it wait behind whoever waits for a
-/// table of its own. Autovacuum at work gives way after `deadlock_timeout`, a second by default.
+/// How long a lock is waited for while the ledger is made, as by an event trigger: others wait behind that.
 const LOCK_WITHIN_MS: u32 = 2_000;
-
-/// Who holds tables of the schema `$1`, or indexes of them, in any way.
-const HOLDERS_SQL: &str = "\
-    SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l \
-    JOIN pg_catalog.pg_class c ON c.oid = l.relation JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE n.nspname = $1 AND l.granted AND l.pid <> pg_catalog.pg_backend_pid() \
-      AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()) \
-    ORDER BY 1 LIMIT 5";
-
-/// The tables among `$2` that are this role's in a ledger `$1` whose jobs are another's, and who that is.
-const OF_THIS_ROLE_SQL: &str = "\
-    SELECT c.relname::pg_catalog.text, pg_catalog.pg_get_userbyid(j.relowner)::pg_catalog.text \
-    FROM pg_catalog.pg_namespace n \
-    JOIN pg_catalog.pg_class j ON j.relnamespace = n.oid AND j.relname = 'job' AND j.relkind = 'r' \
-    JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname = ANY ($2) AND c.relowner <> j.relowner \
-    WHERE n.nspname = $1 AND pg_catalog.pg_get_userbyid(c.relowner) = CURRENT_USER ORDER BY c.oid";
 
 /// Key of the advisory lock under which schemas are created: "howdah" in ASCII.
 pub(super) const LOCK_KEY: i64 = 0x686f_7764_6168;
 
 impl Ledger {
-    /// Makes sure that the schema is there, of this version, and may be used. One round trip if it is. Returns what is not as it should
-    /// be all the same, for people.
+    /// Makes sure that the schema is there, of this version, and may be used. One round trip if it is.
     ///
     /// # Errors
-    /// Ledger, if creating is not allowed, the schema is newer than this howdah, or rights are lacking; Server with 55P03, which may
-    /// pass, when others hold tables that are to be changed; those of the session.
-    pub async fn ensure(&self, session: &Session) -> Result<Option<String>> {
+    /// Ledger, if creating is not allowed, the schema is of another version, or rights are lacking; those of the session.
+    pub async fn ensure(&self, session: &Session) -> Result<()> {
         let footing = self.look(session).await;
         self.ensure_on(session, footing).await
     }
@@ -148,53 +89,24 @@ impl Ledger {
     /// What [`Ledger::ensure`] looks at, in one flight; nothing is made yet.
     pub async fn look(&self, session: &Session) -> Footing {
         // Sent together: one round trip.
-        let ((version, numbers_behind), rights) =
-            join(self.version_and_numbers(session), self.check_rights(session, false)).await;
-        Footing { version, numbers_behind, rights }
+        let ((exists, numbers_behind), rights) =
+            join(self.exists_and_numbers(session), self.check_rights(session, false)).await;
+        Footing { exists, numbers_behind, rights }
     }
 
     /// As [`Ledger::ensure`], where [`Ledger::look`] has found this.
     ///
     /// # Errors
     /// As there.
-    pub async fn ensure_on(&self, session: &Session, footing: Footing) -> Result<Option<String>> {
-        let version = footing.version?;
-        if self.known(version)? == MIGRATIONS.len() {
-            footing.rights?;
-            if footing.numbers_behind {
-                self.catch_up_numbers(session).await?;
-            }
-            return Ok(None);
+    pub async fn ensure_on(&self, session: &Session, footing: Footing) -> Result<()> {
+        if !footing.exists? {
+            return self.make(session).await;
         }
-        let result = match self.migrate(session).await {
-            Ok(Migrated::Made) => return Ok(None),
-            Ok(Migrated::Brought) => self.give_to_owner(session).await,
-            Err(error) => Err(error),
-        };
-        // Also after success: the lock and the transaction end here, whatever happened.
-        let end = if result.is_ok() { "COMMIT" } else { "ROLLBACK" };
-        let ended = session.client().batch_execute(end).await;
-        let told = match result {
-            Ok(told) => told,
-            Err(error) => return Err(self.not_brought(session, version, error).await),
-        };
-        ended.map_err(|error| self.error(&error, "creating the ledger"))?;
-        Ok(told)
-    }
-
-    /// Why the ledger, which was of this version, is not there as it should be.
-    async fn not_brought(&self, session: &Session, version: i32, error: Error) -> Error {
-        if version > 0 && error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) {
-            return self.not_free(session).await;
+        footing.rights?;
+        if footing.numbers_behind {
+            self.catch_up_numbers(session).await?;
         }
-        // Only a hint depends on this.
-        let has_schema = self.has_schema(session).await.unwrap_or(false);
-        let grants = match (version, has_schema) {
-            (0, false) => Grants::Create,
-            (0, true) => Grants::CreateTables,
-            _ => Grants::None,
-        };
-        self.with_grants(session, error, grants).await
+        Ok(())
     }
 
     /// A publication of all tables, whose subscribers get the ledger's rows as well.
@@ -325,7 +237,6 @@ impl Ledger {
         let Ok(who) = rights::who(session).await else { return error };
         let (schema, role) = (&self.quoted, quote_ident(&who.role));
         let hint = match grants {
-            Grants::None => return error,
             Grants::Create => format!(
                 "the owner of the database can run GRANT CREATE ON DATABASE {} TO {role}, or a superuser CREATE SCHEMA \
                  {schema} AUTHORIZATION {role}; or load without resume by --ledger none",
@@ -346,39 +257,26 @@ impl Ledger {
         error.with_hint(hint)
     }
 
-    /// The schema is there, of whatever version.
+    /// The ledger is there.
     ///
     /// # Errors
-    /// Those of the session.
+    /// Ledger, if it is of another version; those of the session.
     pub async fn exists(&self, session: &Session) -> Result<bool> {
-        Ok(self.version(session).await? > 0)
+        let reading = async || self.version_answer(session).await;
+        self.is_there(session, self.if_plain(session, reading).await?).await
     }
 
     /// The same, and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
     /// its tables are not what a ledger has, they fail. One flight, as a rule.
     ///
     /// # Errors
-    /// Ledger, where the tables are not what a ledger has; those of the session.
+    /// Ledger, where the tables are not what a ledger has, or it is of another version; those of the session.
     pub async fn exists_and<T>(
         &self,
         session: &Session,
         reading: impl AsyncFn() -> T,
     ) -> Result<(Result<bool>, T)> {
-        let exists = async || self.version_within(session).await.map(|version| version > 0);
-        self.if_plain(session, async || join(exists(), reading()).await).await
-    }
-
-    /// What a load would have to do before it may use the ledger.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn age(&self, session: &Session) -> Result<Age> {
-        let (version, newest) = (self.version(session).await?, MIGRATIONS.len());
-        Ok(match usize::try_from(version) {
-            Ok(0) | Err(_) => Age::Absent,
-            Ok(known) if known < newest => Age::Older { version, newest },
-            Ok(_) => Age::Current,
-        })
+        self.if_plain(session, async || join(self.exists_within(session), reading()).await).await
     }
 
     /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or no journal yet.
@@ -397,18 +295,13 @@ impl Ledger {
         }
     }
 
-    /// 0 if there is no ledger. No transaction is open. Asking the table itself and taking "undefined" for an answer is one round
-    /// trip; a guard by `to_regclass` would not help, a statement is analysed as a whole.
-    pub(super) async fn version(&self, session: &Session) -> Result<i32> {
-        let reading = async || self.version_answer(session).await;
-        self.version_of(session, self.if_plain(session, reading).await?).await
-    }
-
     /// The same in an open transaction, in which the tables were looked at.
-    async fn version_within(&self, session: &Session) -> Result<i32> {
-        self.version_of(session, self.version_answer(session).await).await
+    async fn exists_within(&self, session: &Session) -> Result<bool> {
+        self.is_there(session, self.version_answer(session).await).await
     }
 
+    /// Asking the table itself and taking "undefined" for an answer is one round trip; a guard by `to_regclass` would not help, a
+    /// statement is analysed as a whole.
     pub(super) async fn version_answer(
         &self,
         session: &Session,
@@ -417,15 +310,19 @@ impl Ledger {
         session.client().query_typed(&sql, &[]).await
     }
 
-    pub(super) async fn version_of(
+    pub(super) async fn is_there(
         &self,
         session: &Session,
         answer: std::result::Result<Vec<tokio_postgres::Row>, tokio_postgres::Error>,
-    ) -> Result<i32> {
+    ) -> Result<bool> {
         match answer {
-            Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(0)),
+            Ok(rows) => match rows.first().and_then(|row| row.get(0)) {
+                None => Ok(false),
+                Some(VERSION) => Ok(true),
+                Some(version) => Err(self.of_another_version(version)),
+            },
             // Neither table nor schema: no ledger yet.
-            Err(error) if is_not_there(&error) => Ok(0),
+            Err(error) if is_not_there(&error) => Ok(false),
             Err(error) => {
                 let error = self.error(&error, "reading the ledger's version");
                 Err(self.with_grants(session, error, Grants::Use).await)
@@ -433,35 +330,34 @@ impl Ledger {
         }
     }
 
-    fn known(&self, version: i32) -> Result<usize> {
-        let newest = MIGRATIONS.len();
-        match usize::try_from(version) {
-            Ok(version) if version <= newest => Ok(version),
-            _ => Err(Error::new(
-                ErrorKind::Ledger,
-                format!(
-                    "the ledger in schema {} has version {version}; this howdah knows {newest}",
-                    self.quoted
-                ),
+    fn of_another_version(&self, version: i32) -> Error {
+        let schema = &self.quoted;
+        let message =
+            format!("the ledger in schema {schema} has version {version}; this howdah knows {VERSION}");
+        let hint = if version > VERSION {
+            "use the howdah that wrote it or a newer one, or name another schema with --ledger".to_owned()
+        } else {
+            format!(
+                "it is of a howdah before the first release: have that one put back what its loads have changed (howdah restore), then \
+                 DROP SCHEMA {schema} CASCADE, and what was loaded is not known any more; or name another schema with --ledger"
             )
-            .with_hint("use the howdah that wrote it or a newer one, or name another schema with --ledger")),
-        }
+        };
+        Error::new(ErrorKind::Ledger, message).with_hint(hint)
     }
 
-    /// Runs what is missing in a transaction, under the lock; it stays open, unless all was made.
-    async fn migrate(&self, session: &Session) -> Result<Migrated> {
+    /// Makes all of it in one transaction, under the lock.
+    async fn make(&self, session: &Session) -> Result<()> {
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; {OWN_TABLESPACE_SQL}; \
              SET LOCAL idle_in_transaction_session_timeout = {IDLE_IN_TURN_MS}; \
              SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; {}; SAVEPOINT before",
             self.expect_plain_sql()
         );
-        let fail = |error| self.error(&error, "creating the ledger");
         // Under the lock: another load may have created it while this one waited. Sent together: one round trip. To ask for a version
         // that is not there ends the transaction, but for the savepoint.
-        let (begun, version, to_before, has_schema) = join4(
+        let (begun, exists, to_before, has_schema) = join4(
             session.client().batch_execute(&begin),
-            self.version_within(session),
+            self.exists_within(session),
             session.client().batch_execute("ROLLBACK TO SAVEPOINT before"),
             self.has_schema(session),
         )
@@ -470,75 +366,27 @@ impl Ledger {
             session.roll_back().await;
             return Err(self.not_plain(session, &error).await);
         }
-        let version = version?;
-        to_before.map_err(fail)?;
-        let (known, has_schema) = (self.known(version)?, has_schema?);
-        // All in one: a server far away would be waited for as often as there are versions.
-        let mut sql: Vec<String> =
-            (known..MIGRATIONS.len()).map(|index| migration(index, has_schema)).collect();
-        let migrated = if known == 0 { Migrated::Made } else { Migrated::Brought };
-        if migrated == Migrated::Made {
-            // All of it is this role's, as the jobs are: there is nothing to give to anybody.
-            sql.push("COMMIT".to_owned());
-        }
-        let sql = sql.join("\n").replace("@schema@", &self.quoted);
-        let made = session.client().batch_execute(&sql).await;
-        made.map_err(|error| self.create_error(&error, known, has_schema))?;
-        Ok(migrated)
-    }
-
-    /// What a later version brings belongs to whoever owns the jobs: a member of that role, or a superuser, may bring the ledger up to
-    /// date, and its owner must be able to use it, grant rights on it and drop it. Returns what keeps it from that.
-    async fn give_to_owner(&self, session: &Session) -> Result<Option<String>> {
-        let asked: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&self.schema, Type::TEXT), (&&LEDGER_TABLES[..], Type::TEXT_ARRAY)];
-        let fail = |error| self.error(&error, "giving the ledger's tables to their owner");
-        let rows = session.client().query_typed(OF_THIS_ROLE_SQL, &asked).await.map_err(fail)?;
-        let Some(owner) = rows.first().map(|row| quote_ident(row.get(1))) else { return Ok(None) };
-        let statement = |row: &tokio_postgres::Row| {
-            let table = quote_ident(row.get(0));
-            format!("ALTER TABLE {}.{table} OWNER TO {owner}", self.quoted)
-        };
-        let give = rows.iter().map(statement).collect::<Vec<_>>().join("; ");
-        match session.client().batch_execute(&format!("SAVEPOINT given; {give}")).await {
-            Ok(()) => Ok(None),
-            Err(error)
-                if error.code().is_some_and(|code| code.code() == sqlstate::INSUFFICIENT_PRIVILEGE) =>
-            {
-                let undo = session.client().batch_execute("ROLLBACK TO SAVEPOINT given").await;
-                undo.map_err(fail)?;
-                let cause = session_error(&error, "giving them to their owner");
-                Ok(Some(format!(
-                    "tables of the ledger in schema {} belong to this role, and not to {owner}, as its jobs do: {}; a superuser can run \
-                     {give}",
-                    self.quoted,
-                    cause.message()
-                )))
-            }
-            Err(error) => Err(fail(error)),
+        let to_before = to_before.map_err(|error| self.error(&error, "creating the ledger"));
+        let looked = to_before.and(exists).and_then(|exists| Ok((exists, has_schema?)));
+        let (exists, has_schema) = session.or_roll_back(looked).await?;
+        let statements = if exists { String::new() } else { self.definition(has_schema) };
+        let made = session.client().batch_execute(&format!("{statements}COMMIT")).await;
+        match session.or_roll_back(made).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.not_made(session, &error, has_schema).await),
         }
     }
 
-    /// Others hold tables of a ledger that is to be brought up to date.
-    async fn not_free(&self, session: &Session) -> Error {
-        let asked = [(&self.schema as &(dyn ToSql + Sync), Type::TEXT)];
-        // Only the words depend on this.
-        let rows = session.client().query_typed(HOLDERS_SQL, &asked).await.unwrap_or_default();
-        let pids: Vec<String> = rows.iter().map(|row| row.get::<_, i32>(0).to_string()).collect();
-        let by = match pids.len() {
-            0 => String::new(),
-            1 => format!(", held by process {}", pids[0]),
-            _ => format!(", held by processes {}", pids.join(", ")),
-        };
-        let message = format!(
-            "the ledger in schema {} cannot be brought to version {} yet: its tables were not free within {} seconds{by}",
-            self.quoted,
-            MIGRATIONS.len(),
-            LOCK_WITHIN_MS / 1000
-        );
-        Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::LOCK_NOT_AVAILABLE).with_hint(
-            "pg_stat_activity tells what that is, a dump for example; when it has ended, run the same command again",
-        )
+    /// What makes the ledger, and notes its version. CREATE SCHEMA and its comment are left out where the schema is there already: IF NOT
+    /// EXISTS does not spare its user the CREATE privilege on the database, and the comment belongs to the owner.
+    fn definition(&self, has_schema: bool) -> String {
+        let on_schema =
+            |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");
+        let lines: Vec<&str> = SCHEMA_SQL.lines().filter(|line| !has_schema || !on_schema(line)).collect();
+        let by = quote_literal(HOWDAH_VERSION);
+        let noted =
+            format!("INSERT INTO @schema@.migration (version, howdah_version) VALUES ({VERSION}, {by});");
+        format!("{}\n{noted}\n", lines.join("\n")).replace("@schema@", &self.quoted)
     }
 
     async fn has_schema(&self, session: &Session) -> Result<bool> {
@@ -548,27 +396,19 @@ impl Ledger {
         Ok(!found.is_empty())
     }
 
-    /// `version` is the one that it is of, 0 if there is none yet.
-    fn create_error(&self, error: &tokio_postgres::Error, version: usize, has_schema: bool) -> Error {
-        let schema = &self.quoted;
+    async fn not_made(&self, session: &Session, error: &tokio_postgres::Error, has_schema: bool) -> Error {
         let mapped = self.error(error, "creating the ledger");
-        if error.code().is_none_or(|code| code.code() != sqlstate::INSUFFICIENT_PRIVILEGE) {
+        if mapped.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return mapped;
         }
-        if version > 0 {
-            let message = format!(
-                "the ledger in schema {schema} is of version {version} and cannot be brought to version {}: {}",
-                MIGRATIONS.len(),
-                session_error(error, "changing the ledger").message()
-            );
-            return Error::new(ErrorKind::Ledger, message)
-                .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
-                .with_hint("a load by its owner brings it up to date; or name another schema with --ledger");
-        }
+        let (what, grants) = match has_schema {
+            true => ("the ledger's tables in schema", Grants::CreateTables),
+            false => ("the ledger schema", Grants::Create),
+        };
         let cause = session_error(error, "creating the ledger");
-        let what = if has_schema { "the ledger's tables in schema" } else { "the ledger schema" };
-        let message = format!("{what} {schema} cannot be created: {}", cause.message());
-        Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
+        let message = format!("{what} {} cannot be created: {}", self.quoted, cause.message());
+        let error = Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE);
+        self.with_grants(session, error, grants).await
     }
 }
 
@@ -578,21 +418,4 @@ fn share_hint(role: &str, grants: &str) -> String {
         "name a ledger of its own with --ledger NAME, for which a superuser can run CREATE SCHEMA NAME AUTHORIZATION {role}; or, where all \
          who share this one trust each other, its owner can run {grants}"
     )
-}
-
-/// The statements that lead from version `index` to the next, and note it.
-fn migration(index: usize, has_schema: bool) -> String {
-    let (statements, version) = (definition(MIGRATIONS[index], has_schema), index + 1);
-    let by = quote_literal(HOWDAH_VERSION);
-    format!(
-        "{statements}\nINSERT INTO @schema@.migration (version, howdah_version) VALUES ({version}, {by});"
-    )
-}
-
-/// Leaves CREATE SCHEMA and its comment out where the schema is there already: IF NOT EXISTS does not
-/// spare its user the CREATE privilege on the database, and the comment belongs to the owner.
-fn definition(statements: &str, has_schema: bool) -> String {
-    let on_schema = |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");
-    let lines = statements.lines().filter(|line| !has_schema || !on_schema(line));
-    lines.collect::<Vec<_>>().join("\n")
 }

@@ -1,11 +1,10 @@
 //! The ledger's schema and jobs.
 
-use crate::plan::{chunk, plan, table};
+use crate::plan::{plan, table};
 use crate::proxy;
 use crate::server::{connect, observer, on_every_version, shared};
 use howdah_model::summary::Status;
-use howdah_model::{ErrorKind, FilePlan, Omitted, Plan, Receipt, TriggersWay};
-use howdah_target::commit::{ChunkTarget, CopyProgress, Outcome, commit_chunk};
+use howdah_model::{ErrorKind, FilePlan, Plan};
 use howdah_target::ledger::{Ending, JobStatus, Ledger, Proof};
 
 fn ending(status: Status, rows_stored: u64) -> Ending<'static> {
@@ -77,13 +76,20 @@ on_every_version!(a_role_with_create_on_the_database_is_enough_and_one_without_i
     assert!(error.hint().unwrap().contains("GRANT"), "{:?}", error.hint());
 });
 
-on_every_version!(a_ledger_of_a_newer_howdah_is_refused, server => {
+on_every_version!(a_ledger_of_another_version_is_refused, server => {
     let to = server.database().await;
     let session = connect(&to).await;
     let ledger = Ledger::new("howdah");
     ledger.ensure(&session).await.unwrap();
-    observer(&to).await.batch_execute("INSERT INTO howdah.migration VALUES (99, '9.9')").await.unwrap();
-    assert_eq!(ledger.ensure(&session).await.unwrap_err().kind(), ErrorKind::Ledger);
+    let client = observer(&to).await;
+    for (version, hint) in [(14, "(howdah restore), then DROP SCHEMA \"howdah\" CASCADE"), (99, "or a newer one")] {
+        client.execute("UPDATE howdah.migration SET version = $1", &[&version]).await.unwrap();
+        for error in [ledger.ensure(&session).await.unwrap_err(), ledger.exists(&session).await.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
+            assert!(error.message().contains(&format!("has version {version}; this howdah knows 15")), "{error}");
+            assert!(error.hint().unwrap().contains(hint), "{:?}", error.hint());
+        }
+    }
 });
 
 on_every_version!(a_job_is_begun_found_reopened_and_closed, server => {
@@ -177,94 +183,4 @@ on_every_version!(a_job_loaded_once_more_is_named_behind_the_last, server => {
     client.execute("UPDATE howdah.job SET started_at = started_at + interval '1 hour' WHERE job_id LIKE '%-9'", &[]).await.unwrap();
     let [job] = &ledger.of_work(&session, "work", &identity).await.unwrap()[..] else { panic!() };
     assert_eq!(job.job_id, format!("{name}-9"));
-});
-
-/// What the first version of the ledger was made of, and a job with a chunk in it.
-async fn first_version(to: &str, job_id: &str) -> tokio_postgres::Client {
-    let client = observer(to).await;
-    let sql = include_str!("../../src/ledger/schema_1.sql").replace("@schema@", "howdah");
-    client.batch_execute(&sql).await.unwrap();
-    let rows = format!(
-        "INSERT INTO howdah.migration (version, howdah_version) VALUES (1, '0.1.0'); CREATE TABLE t (a int); \
-         INSERT INTO howdah.chunk (job_id, file_no, chunk_no, start_byte, end_byte, rows, digest) \
-         VALUES ('{job_id}', 0, 0, 0, 10, 5, -1)"
-    );
-    client.batch_execute(&rows).await.unwrap();
-    client
-}
-
-on_every_version!(a_ledger_of_the_first_version_is_read_brought_up_to_date_and_kept, server => {
-    let to = server.database().await;
-    let client = first_version(&to, "old").await;
-    let mut session = connect(&to).await;
-    let ledger = Ledger::new("howdah");
-    let old = Receipt {
-        file_no: 0, chunk_no: 0, start_byte: 0, end_byte: 10, rows: 5, omitted: Omitted::default(), digest: Some(u64::MAX),
-    };
-    // A plan reads it and changes nothing.
-    assert!(ledger.exists(&session).await.unwrap());
-    assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
-    assert!(ledger.jobs(&session, false).await.unwrap().is_empty());
-    ledger.ensure(&session).await.unwrap();
-    // Whoever stored it, it was not the transaction that brought the ledger up to date.
-    assert_eq!(ledger.chunks_without_transaction(&session, "old").await.unwrap(), 1);
-    ledger.ensure(&session).await.unwrap();
-    assert_eq!(crate::server::count(&client, "SELECT max(version)::bigint FROM howdah.migration").await, 15);
-    assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old]);
-    let table = table(&session, "t").await;
-    ledger.begin(&session, &plan("old", table.clone())).await.unwrap();
-    let mut chunk = chunk(1, 2, "1\n2\n");
-    chunk.origin.omitted = Omitted { left_out: 7, blank: 3, rejected: 0 };
-    let target = ChunkTarget { ledger: Some(&ledger), job_id: "old", table: &table, synchronous: false, first_place: None, triggers: TriggersWay::Keep, held: false };
-    let stored = commit_chunk(&mut session, &target, &chunk, &CopyProgress::default()).await.unwrap();
-    let Outcome::Stored { receipt, .. } = stored else { panic!("{stored:?}") };
-    assert_eq!(receipt.omitted, Omitted { left_out: 7, blank: 3, rejected: 0 });
-    assert_eq!(ledger.receipts(&session, "old").await.unwrap(), [old, receipt]);
-});
-
-on_every_version!(a_role_that_may_not_bring_a_ledger_up_to_date_is_told, server => {
-    let to = server.database().await;
-    let client = first_version(&to, "old").await;
-    let role = format!("user_{}", to.rsplit('=').next().unwrap());
-    client.batch_execute(&format!(
-        "CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA howdah TO {role}; \
-         GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA howdah TO {role}"
-    )).await.unwrap();
-    let session = connect(&to.replace("user=postgres", &format!("user={role}"))).await;
-    let ledger = Ledger::new("howdah");
-    let error = ledger.ensure(&session).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Ledger, "{error}");
-    assert!(error.message().contains("is of version 1 and cannot be brought to version 15"), "{error}");
-    assert!(error.hint().unwrap().contains("its owner"), "{:?}", error.hint());
-    // Once the owner has loaded, the role's rights are enough.
-    ledger.ensure(&connect(&to).await).await.unwrap();
-    ledger.ensure(&session).await.unwrap();
-    ledger.begin(&session, &plan("new", table(&connect(&to).await, "t").await)).await.unwrap();
-});
-
-on_every_version!(what_a_migration_brings_belongs_to_the_owner_of_the_ledger, server => {
-    const SPLIT: &str = "SELECT count(*) FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relkind = 'r' \
-        AND pg_get_userbyid(relowner) NOT LIKE 'owner%'";
-    let of_member = [(true, 0), (false, 5)];
-    for (makes, split) in of_member {
-        let to = server.database().await;
-        let client = first_version(&to, "old").await;
-        let name = to.rsplit('=').next().unwrap();
-        let on_schema = if makes { "USAGE, CREATE" } else { "USAGE" };
-        client.batch_execute(&format!(
-            "CREATE ROLE owner_{name}; CREATE ROLE member_{name} LOGIN IN ROLE owner_{name}; \
-             DO $$ DECLARE t regclass; BEGIN \
-                 FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'howdah'::regnamespace AND relkind = 'r' LOOP \
-                     EXECUTE format('ALTER TABLE %s OWNER TO owner_{name}', t); \
-                 END LOOP; END $$; \
-             GRANT {on_schema} ON SCHEMA howdah TO owner_{name}; GRANT CREATE ON SCHEMA howdah TO member_{name}"
-        )).await.unwrap();
-        let session = connect(&to.replace("user=postgres", &format!("user=member_{name}"))).await;
-        let told = Ledger::new("howdah").ensure(&session).await.unwrap();
-        assert_eq!(crate::server::count(&client, SPLIT).await, split, "{told:?}");
-        assert_eq!(told.is_some(), !makes, "{told:?}");
-        let told = told.unwrap_or_default();
-        let statement = format!("OWNER TO \"owner_{name}\"");
-        assert!(makes || told.contains(&statement) && told.contains("permission denied for schema howdah"), "{told}");
-    }
 });
