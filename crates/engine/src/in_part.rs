@@ -100,7 +100,7 @@ pub(crate) async fn may_stand(session: &Session, ledger: &Ledger, job: &Job, row
     }
     for TablePlan { table, .. } in &row.plan.tables {
         let stands = match row.plan.job.arrival.is_staged() {
-            // A ledger without steps is an older one.
+            // Where that cannot be read they may.
             true => {
                 let steps = ledger.steps_done(session, &row.job_id, &table.relation).await;
                 !steps.is_ok_and(|(_, rows)| rows == 0)

@@ -322,20 +322,7 @@ async fn give_up_of_tables(
         }
         session = spare.into_inner();
     }
-    let of_another = given_up.iter().filter(|(_, given)| *given == GivenUp::TableAnother);
-    of_another.for_each(|(held, _)| note(Err(another_table(held))));
     note(Ok(tell_given(context, &given_up)));
-}
-
-fn another_table(held: &Held) -> Error {
-    let thing = &held.thing;
-    let message = format!("{thing} is not put back: the table has another OID than the one that was changed");
-    let reset = reset_sql(held);
-    Error::new(ErrorKind::Table, message).with_hint(format!(
-        "if it is a new table that has got this from the old one, {reset}, and howdah restore forgets it; if it is that table, restored \
-         from a dump, set table_oid to its OID in the open rows of the ledger's table tuned, then howdah restore; if it is meant to have \
-         it, set undone_at there"
-    ))
 }
 
 fn reset_sql(held: &Held) -> String {
@@ -369,8 +356,6 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
                 "{thing} stays as it is: it was set in another database, from which the ledger has come, and howdah restore puts it \
                  back there"
             )),
-            // An error has told it.
-            GivenUp::TableAnother => {}
             GivenUp::TableGone | GivenUp::WasThere | GivenUp::ByAnother => {}
         }
     }

@@ -56,11 +56,6 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     if let Some(verified) = thinned_out(run, ledger, by).await? {
         return Ok(verified);
     }
-    let unknown = async |session: &Session| ledger.chunks_without_transaction(session, job_id).await;
-    let unknown = on_session(run, unknown).await?;
-    if unknown > 0 {
-        return Err(of_older(unknown));
-    }
     let receipts = async |session: &Session| ledger.receipts(session, job_id).await;
     let receipts = by_file(on_session(run, receipts).await?);
     let mut found = look(run, ledger, by).await?;
@@ -145,12 +140,6 @@ pub(crate) async fn note(run: &Run, verified: Option<Verified>) -> Result<()> {
     on_session(run, async |session| ledger.verified(session, job_id, by).await).await?;
     run.tally.set_verified(verified);
     Ok(())
-}
-
-fn of_older(chunks: u64) -> Error {
-    let were = plural(chunks, "chunk was", "chunks were");
-    let message = format!("{chunks} {were} stored by an older howdah, which has not kept their transactions");
-    Error::new(ErrorKind::Ledger, message).with_hint("run the same command without --verify")
 }
 
 const ANEW_HINT: &str = "one transaction has written as many rows of this table: where ALTER TABLE has written all rows anew, none tells \

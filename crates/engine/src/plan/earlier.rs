@@ -197,7 +197,7 @@ async fn staging_is_there(session: &Session, plan: &Plan) -> Result<bool> {
 fn replaced<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<&'a Table> {
     let same = |was: &Table, is: &Table| match row.origin {
         Origin::Elsewhere => !row.plan.job.arrival.is_staged(),
-        Origin::Here | Origin::Unknown => was.oid == 0 || was.oid == is.oid,
+        Origin::Here => was.oid == 0 || was.oid == is.oid,
     };
     let pairs = row.plan.tables.iter().map(|plan| &plan.table).zip(tables);
     let mut others = pairs.filter(|(was, is)| !is.as_ref().is_some_and(|is| same(was, is)));
@@ -221,7 +221,7 @@ fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     if row.plan.job.arrival.is_staged() {
         let became = match row.origin {
             Origin::Elsewhere => "is another one here, as the ledger has come from another database",
-            Origin::Here | Origin::Unknown => "was dropped or made anew, as by --mode replace",
+            Origin::Here => "was dropped or made anew, as by --mode replace",
         };
         let message = format!(
             "the table {relation}, for which rows of job {job_id} wait in a staging table ({rows_stored} in all), {became}"
@@ -233,7 +233,6 @@ fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     let became = match row.origin {
         Origin::Here => "was dropped or made anew",
         Origin::Elsewhere => "did not come along when the ledger came from another database",
-        Origin::Unknown => "was dropped or made anew, or came with the ledger from another database",
     };
     let message =
         format!("the table {relation} in which job {job_id} has stored rows ({rows_stored} in all) {became}");

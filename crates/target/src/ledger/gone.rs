@@ -5,7 +5,6 @@ use super::Ledger;
 use super::step::target;
 use crate::session::Session;
 use howdah_model::{Relation, Result};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Rows that the job has stored in a table, the last job that has emptied or replaced it since the first of them came, else the last that
@@ -45,8 +44,7 @@ pub struct StoredRows {
 }
 
 impl Ledger {
-    /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its staging table. Nothing, where
-    /// the ledger is of a version that knows no steps.
+    /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its staging table.
     ///
     /// # Errors
     /// Those of the session.
@@ -62,17 +60,13 @@ impl Ledger {
         let sql = STORED_SQL.replace("@come@", come).replace("@schema@", &self.quoted);
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&job_id, Type::TEXT), (&target(relation), Type::TEXT), (&file_nos, Type::INT4_ARRAY)];
-        match session.client().query_typed(&sql, &parameters).await {
-            Ok(rows) => Ok(rows.first().map_or_else(StoredRows::default, |row| StoredRows {
-                rows: row.get::<_, i64>(0).unsigned_abs(),
-                emptied_by: row.get(1),
-                goes_on: row.get(2),
-                is_deleted: row.get(3),
-            })),
-            // An older ledger, which a plan reads as it is. Whoever may not read them is told before a row comes: its end needs them.
-            Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(StoredRows::default()),
-            Err(error) => Err(self.error(&error, "reading what the job has stored")),
-        }
+        let rows = self.ask(session, &sql, &parameters, "reading what the job has stored").await?;
+        Ok(rows.first().map_or_else(StoredRows::default, |row| StoredRows {
+            rows: row.get::<_, i64>(0).unsigned_abs(),
+            emptied_by: row.get(1),
+            goes_on: row.get(2),
+            is_deleted: row.get(3),
+        }))
     }
 
     /// Forgets what the job has stored in a table that was emptied since: the chunks of these files, if rows came by chunks, and all

@@ -48,13 +48,10 @@ const CUT_ANEW_SQL: &str = "\
          WHERE p.key IN ('chunk_bytes'::pg_catalog.text, 'taper'::pg_catalog.text)) \
     WHERE job_id = $1 AND status <> 'done' AND NOT EXISTS (SELECT FROM @schema@.chunk WHERE job_id = $1) RETURNING job_id";
 
-/// The columns of [`Receipt`], in order. Ledgers of older versions, which a plan reads as they are, have no
-/// columns `left_out` and `blank` (1) or `rejected` (3): there the names mean those of `older`.
+/// The columns of [`Receipt`], in order.
 const RECEIPTS_SQL: &str = "\
-    SELECT c.* FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, blank, rejected), \
-         LATERAL (SELECT file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank, rejected \
-                  FROM @schema@.chunk WHERE job_id = $1) c \
-    ORDER BY file_no, chunk_no";
+    SELECT file_no, chunk_no, start_byte, end_byte, rows, digest, left_out, blank, rejected \
+    FROM @schema@.chunk WHERE job_id = $1 ORDER BY file_no, chunk_no";
 
 /// Elements are counted from 1.
 const MADE_SQL: &str = "\
@@ -201,8 +198,7 @@ impl Ledger {
     }
 }
 
-/// Something is left of a job of this name, in tables that the plan's own rows go to: the role may have no rights on others, which
-/// a later version of the ledger has brought.
+/// Something is left of a job of this name, in tables that the plan's own rows go to: the role may have no rights on others.
 fn left_sql(plan: &Plan) -> String {
     let arrival = &plan.job.arrival;
     let has_steps = arrival.mode != Mode::Append || arrival.is_staged();

@@ -2,6 +2,7 @@
 //! howdah does not know is refused.
 
 use super::job::unsigned;
+use super::origin::here_sql;
 use super::{Ledger, Origin, kept_plan};
 use crate::session::Session;
 use howdah_model::summary::Status;
@@ -107,37 +108,29 @@ pub struct FileRow {
     pub chunks: u64,
 }
 
-/// The columns of [`JobRow`], in order; `@where@` says which jobs, `@plan@` where their plan is. Ledgers of older versions have no columns `left_out` (1),
-/// `rejected` (3), `verified` (6), `error` (11) and `ledger_oid` (14): there the names mean those of `older`.
+/// The columns of [`JobRow`], in order; `@where@` says which jobs, `@plan@` where their plan is.
 const JOBS_SQL: &str = "\
     SELECT j.job_id, j.work_key, j.status, \
            pg_catalog.to_char(j.started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            pg_catalog.to_char(j.finished_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
-           j.runs, c.rows, c.chunks, @plan@::pg_catalog.text, v.verified, c.rejected, \
+           j.runs, c.rows, c.chunks, @plan@::pg_catalog.text, j.verified, c.rejected, \
            ARRAY (SELECT DISTINCT f.target FROM @schema@.file f WHERE f.job_id = j.job_id ORDER BY f.target), \
-           v.error::pg_catalog.text, v.ledger_oid = j.tableoid \
+           j.error::pg_catalog.text, @here@ \
     FROM @schema@.job j, \
          LATERAL (SELECT coalesce(pg_catalog.sum(k.rows), 0)::pg_catalog.int8 AS rows, \
                          pg_catalog.count(*) AS chunks, \
                          coalesce(pg_catalog.sum(k.left_out + k.rejected), 0)::pg_catalog.int8 AS rejected \
-                  FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, rejected), \
-                       LATERAL (SELECT rows, left_out, rejected FROM @schema@.chunk \
-                                WHERE chunk.job_id = j.job_id) k) c, \
-         LATERAL (SELECT o.verified, o.error, o.ledger_oid \
-                  FROM (VALUES (NULL::pg_catalog.text, NULL::pg_catalog.jsonb, NULL::pg_catalog.oid)) older (verified, error, ledger_oid), \
-                       LATERAL (SELECT verified, error, ledger_oid FROM @schema@.job k WHERE k.job_id = j.job_id) o) v \
+                  FROM @schema@.chunk k WHERE k.job_id = j.job_id) c \
     WHERE @where@ ORDER BY j.started_at, j.job_id";
 
-/// The columns of [`FileRow`], in order; of older ledgers as above.
+/// The columns of [`FileRow`], in order.
 const FILES_SQL: &str = "\
     SELECT f.location, f.target, c.rows, c.rejected, c.chunks \
     FROM @schema@.file f, \
          LATERAL (SELECT coalesce(pg_catalog.sum(k.rows), 0)::pg_catalog.int8 AS rows, \
                          coalesce(pg_catalog.sum(k.left_out + k.rejected), 0)::pg_catalog.int8 AS rejected, \
                          pg_catalog.count(*) AS chunks \
-                  FROM (VALUES (0::pg_catalog.int8, 0::pg_catalog.int8)) older (left_out, rejected), \
-                       LATERAL (SELECT rows, left_out, rejected FROM @schema@.chunk \
-                                WHERE chunk.job_id = f.job_id AND chunk.file_no = f.file_no) k) c \
+                  FROM @schema@.chunk k WHERE k.job_id = f.job_id AND k.file_no = f.file_no) c \
     WHERE f.job_id = $1 ORDER BY f.file_no";
 
 /// The largest number of a name that goes on with one, at least 1. Numbers of more digits are somebody's own names.
@@ -259,7 +252,8 @@ impl Ledger {
         parameters: &[(&(dyn ToSql + Sync), Type)],
     ) -> Result<Vec<Row>> {
         let sql =
-            JOBS_SQL.replace("@where@", which).replace("@plan@", plan).replace("@schema@", &self.quoted);
+            JOBS_SQL.replace("@here@", &here_sql("j")).replace("@where@", which).replace("@plan@", plan);
+        let sql = sql.replace("@schema@", &self.quoted);
         self.ask(session, &sql, parameters, "reading the ledger's jobs").await
     }
 

@@ -10,38 +10,25 @@ pub enum Origin {
     Here,
     /// In another database; the OID of its table was looked up by name, and is 0 where there is no such table.
     Elsewhere,
-    /// By a version that did not note it.
-    Unknown,
 }
 
 impl Origin {
-    pub(super) fn of(here: Option<bool>) -> Origin {
-        match here {
-            Some(true) => Origin::Here,
-            Some(false) => Origin::Elsewhere,
-            None => Origin::Unknown,
-        }
+    pub(super) fn of(is_here: bool) -> Origin {
+        if is_here { Origin::Here } else { Origin::Elsewhere }
     }
 }
 
-/// Whether the row of the ledger's `table` was written here; NULL where that is not known. `to_jsonb` knows no column in a
-/// ledger that is older than it.
+/// Whether the row of the ledger's `table` was written here.
 pub(super) fn here_sql(table: &str) -> String {
-    format!(
-        "(pg_catalog.to_jsonb({table}) ->> 'ledger_oid'::pg_catalog.text)::pg_catalog.oid = {table}.tableoid"
-    )
+    format!("(({table}.ledger_oid = {table}.tableoid) IS NOT FALSE)")
 }
 
-/// The OID of the table that the row speaks of, in this database.
-pub(super) fn table_oid_sql(table: &str) -> String {
-    table_oid_where(table, &here_sql(table))
-}
-
-/// The same where `is_here` tells whether the row was written here. Catalogs alone are asked: `to_regclass` fails without USAGE on the
+/// The OID of the table that the row speaks of, in this database. Catalogs alone are asked: `to_regclass` fails without USAGE on the
 /// schema.
-pub(super) fn table_oid_where(table: &str, is_here: &str) -> String {
+pub(super) fn table_oid_sql(table: &str) -> String {
+    let is_here = here_sql(table);
     format!(
-        "CASE WHEN {is_here} OR ({is_here}) IS NULL OR {table}.table_oid = 0::pg_catalog.oid THEN {table}.table_oid \
+        "CASE WHEN {is_here} OR {table}.table_oid = 0::pg_catalog.oid THEN {table}.table_oid \
          ELSE coalesce((SELECT named.oid FROM pg_catalog.pg_class named \
                         JOIN pg_catalog.pg_namespace placed ON placed.oid = named.relnamespace \
                         WHERE placed.nspname = {table}.schema_name AND named.relname = {table}.table_name), 0::pg_catalog.oid) END"

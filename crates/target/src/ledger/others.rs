@@ -6,7 +6,6 @@
 //! nobody else can have noted a change that was made.
 
 use super::Ledger;
-use super::origin::table_oid_where;
 use crate::membership::acts_as_sql;
 use crate::session::Session;
 use crate::sql::quote_relation;
@@ -14,8 +13,7 @@ use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
 /// Schemas but the one named `$1` with a ledger that this role may read, owned with its tables by superusers or roles that act as the owner of
-/// the table `$2`. These are plain tables whose columns are of the server's own types: reading them calls nothing. An older one, which
-/// lacks a column that is asked for, is left alone until its next load has renewed it.
+/// the table `$2`. These are plain tables whose columns, which [`Ledger::holds_changes`] reads, are of the server's own types: reading them calls nothing.
 const LEDGERS_SQL: &str = "\
     SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_namespace n \
     JOIN pg_catalog.pg_class t ON t.oid = pg_catalog.to_regclass($2)::pg_catalog.oid \
@@ -58,35 +56,10 @@ impl Ledger {
         let rows = self.ask(session, &sql, &asked, "looking for other ledgers").await?;
         for row in rows {
             let other = Ledger::new(row.get(0));
-            if other.holds_changes_of(session, relation).await? {
+            if other.holds_changes(session, relation).await? {
                 return Ok(Some(other));
             }
         }
         Ok(None)
-    }
-
-    /// As [`Ledger::holds_changes`], of columns alone that every such ledger has.
-    async fn holds_changes_of(&self, session: &Session, relation: &Relation) -> Result<bool> {
-        let is_table = |table: &str| {
-            let is_here = format!("{table}.ledger_oid = {table}.tableoid");
-            format!("{table}.undone_at IS NULL AND {} = c.oid", table_oid_where(table, &is_here))
-        };
-        let sql = format!(
-            "SELECT EXISTS (SELECT FROM ONLY {0}.undo WHERE undo.kind <> 'staging' AND {1}) \
-                 OR EXISTS (SELECT FROM ONLY {0}.tuned WHERE {2}) \
-             FROM (SELECT pg_catalog.to_regclass($1)::pg_catalog.oid AS oid) c",
-            self.quoted,
-            is_table("undo"),
-            is_table("tuned")
-        );
-        let rows = self
-            .ask(
-                session,
-                &sql,
-                &[(&quote_relation(relation), Type::TEXT)],
-                "reading the journal of another ledger",
-            )
-            .await?;
-        Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 }

@@ -75,13 +75,10 @@ pub struct Rival {
     pub left_over: bool,
 }
 
-/// The files of all jobs by each of their names: as written, and where the links of that lead. Ledgers of older versions have no
-/// column `real_location` (13): there the name means that of `older`.
+/// The files of all jobs by each of their names: as written, and where the links of that lead.
 const NAMED_FILES_SQL: &str = "\
     (SELECT f.job_id, f.file_no, f.location, f.version, f.target, n.name \
-     FROM (VALUES (NULL::pg_catalog.text)) older (real_location), \
-          LATERAL (SELECT job_id, file_no, location, version, target, real_location FROM @schema@.file) f, \
-          LATERAL (VALUES (f.location), (f.real_location)) n (name) \
+     FROM @schema@.file f, LATERAL (VALUES (f.location), (f.real_location)) n (name) \
      WHERE n.name IS NOT NULL)";
 
 /// By file and table.
@@ -344,7 +341,7 @@ impl Ledger {
         let sql = STANDING_SQL.replace("@schema@", &self.quoted);
         let mut standing: BTreeSet<String> = match session.client().query_typed(&sql, &parameters).await {
             Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
-            // An older ledger has no steps, or rights of before there were any.
+            // Who may not read the steps takes the rows for there.
             Err(error) if is_lacking(&error) => jobs.clone(),
             Err(error) => return Err(fail(error)),
         };

@@ -70,7 +70,7 @@ impl fmt::Display for Thing {
 
 /// The row counts here: of settings of the server, those that were noted elsewhere are that server's.
 fn counts_sql(table: &str) -> String {
-    format!("({table}.table_oid <> 0::pg_catalog.oid OR ({}) IS NOT FALSE)", here_sql(table))
+    format!("({table}.table_oid <> 0::pg_catalog.oid OR {})", here_sql(table))
 }
 
 impl Ledger {
@@ -108,7 +108,7 @@ impl Ledger {
         format!("pg_catalog.hashtextextended({}, {SEED})", quote_literal(&self.schema))
     }
 
-    /// Changes that are held, by one job or by any, the newest first. None in a ledger that has no such table yet.
+    /// Changes that are held, by one job or by any, the newest first. None where there is no ledger.
     ///
     /// # Errors
     /// Those of the session.

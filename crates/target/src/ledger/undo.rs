@@ -141,8 +141,7 @@ impl fmt::Display for NewUndo {
 }
 
 impl Ledger {
-    /// Changes that are not undone, of one job or of all, in the order in which they were made. None in a ledger of a
-    /// version that has no journal.
+    /// Changes that are not undone, of one job or of all, in the order in which they were made. None where there is no ledger.
     ///
     /// # Errors
     /// Those of the session.
@@ -154,7 +153,7 @@ impl Ledger {
     pub(super) async fn journal(&self, session: &Session, job_id: Option<&str>) -> Result<Option<Vec<Undo>>> {
         let sql = format!(
             "SELECT number, job_id, kind, schema_name, table_name, {}, name, definition, statements, \
-                    coalesce((pg_catalog.to_jsonb(undo) ->> 'compared_by_libc'::pg_catalog.text)::pg_catalog.bool, false), {} \
+                    compared_by_libc, {} \
              FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
             table_oid_sql("undo"),
             here_sql("undo"),
@@ -162,8 +161,7 @@ impl Ledger {
         );
         match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
             Ok(rows) => rows.iter().map(|row| self.undo(row)).collect::<Result<_>>().map(Some),
-            // No ledger, or one of an older version, or rights of before there was a journal: then this role has
-            // changed nothing.
+            // No ledger, or no rights on its journal: then this role has changed nothing.
             Err(error) if is_lacking(&error) => Ok(None),
             Err(error) => Err(self.error(&error, "reading the ledger's journal")),
         }
@@ -289,11 +287,12 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// Some load has changed the table, or settings of it, and not put that back yet.
+    /// Some load has changed the table, or settings of it, and not put that back yet. Of a ledger that nobody has looked at, no more is read
+    /// than the columns that `LEDGERS_SQL` in `others.rs` names.
     pub(crate) async fn holds_changes(&self, session: &Session, relation: &Relation) -> Result<bool> {
         let sql = format!(
-            "SELECT EXISTS (SELECT FROM {0}.undo WHERE undone_at IS NULL AND kind <> 'staging' AND {1} = c.oid) \
-                 OR EXISTS (SELECT FROM {0}.tuned WHERE undone_at IS NULL AND {2} = c.oid) \
+            "SELECT EXISTS (SELECT FROM ONLY {0}.undo WHERE undone_at IS NULL AND kind <> 'staging' AND {1} = c.oid) \
+                 OR EXISTS (SELECT FROM ONLY {0}.tuned WHERE undone_at IS NULL AND {2} = c.oid) \
              FROM (SELECT pg_catalog.to_regclass($1)::pg_catalog.oid AS oid) c",
             self.quoted,
             table_oid_sql("undo"),

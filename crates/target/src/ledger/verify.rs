@@ -34,7 +34,7 @@ impl Ledger {
         let schema = &self.quoted;
         format!(
             "SELECT file_no, chunk_no, xid::pg_catalog.xid AS xid FROM {schema}.chunk \
-             WHERE job_id = $1 AND xid IS NOT NULL \
+             WHERE job_id = $1 \
              UNION ALL SELECT file_no, chunk_no, xmin FROM {schema}.chunk_part WHERE job_id = $1"
         )
     }
@@ -42,19 +42,6 @@ impl Ledger {
     /// A subquery of what has brought rows of staging tables of job `$1` into table `$2`.
     pub(crate) fn step_transactions_sql(&self) -> String {
         format!("SELECT xmin FROM {}.step WHERE job_id = $1 AND target = $2 AND name = 'part'", self.quoted)
-    }
-
-    /// Chunks of the job whose transactions are not known: an older howdah has stored them.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn chunks_without_transaction(&self, session: &Session, job_id: &str) -> Result<u64> {
-        let sql = format!(
-            "SELECT pg_catalog.count(*) FROM {}.chunk WHERE job_id = $1 AND xid IS NULL AND rows > 0",
-            self.quoted
-        );
-        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's chunks").await?;
-        Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
     }
 
     /// The chunks of the job that came in one transaction with others, each with the first of these.
@@ -69,7 +56,7 @@ impl Ledger {
         let sql = format!(
             "SELECT file_no, chunk_no, pg_catalog.first_value(file_no) OVER firsts, pg_catalog.first_value(chunk_no) OVER firsts \
              FROM (SELECT file_no, chunk_no, xid, pg_catalog.count(*) OVER (PARTITION BY xid) AS chunks \
-                   FROM {}.chunk WHERE job_id = $1 AND xid IS NOT NULL) AS c \
+                   FROM {}.chunk WHERE job_id = $1) AS c \
              WHERE chunks > 1 WINDOW firsts AS (PARTITION BY xid ORDER BY file_no, chunk_no)",
             self.quoted
         );

@@ -23,8 +23,6 @@ pub enum GivenUp {
     TableGone,
     /// The same; another one of its name has that value, be it from the old one or of its own.
     TableNew,
-    /// The table is gone, as far as is known: another one of its name has that value, and the change stays noted.
-    TableAnother,
     /// It was noted on another server, from which the ledger has come: what is set here is none of its business.
     OfAnotherServer,
     /// Another process has done it meanwhile.

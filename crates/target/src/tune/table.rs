@@ -6,7 +6,7 @@
 use super::{GivenUp, verdict};
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Before, Held, IDLE_IN_TURN_MS, Ledger, Origin, Thing};
+use crate::ledger::{Before, Held, IDLE_IN_TURN_MS, Ledger, Thing};
 use crate::same_table;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
@@ -222,16 +222,13 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
                         })
                     }
                     (None, Some((_, relation))) if has_another(session, held, relation).await? => {
-                        match held.origin {
-                            Origin::Unknown => GivenUp::TableAnother,
-                            Origin::Here | Origin::Elsewhere => GivenUp::TableNew,
-                        }
+                        GivenUp::TableNew
                     }
                     (None, _) => GivenUp::TableGone,
                 }
             }
         };
-        if !matches!(found, GivenUp::ByAnother | GivenUp::TableAnother) {
+        if found != GivenUp::ByAnother {
             sql += &format!("{}; ", ledger.given_up_sql(held.number));
         }
         given.push(found);
@@ -241,9 +238,8 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     Ok(given)
 }
 
-/// Some table of this name has what was set. Where nobody knows whether the ledger was made here it may be the same one, restored from a
-/// dump with the ledger. Else it is a new one that has got the options of the old one, as `CREATE TABLE ... (LIKE ...)` by hand gives
-/// them, or was made so.
+/// Some table of this name has what was set: a new one that has got the options of the old one, as `CREATE TABLE ... (LIKE ...)` by hand
+/// gives them, or was made so.
 async fn has_another(session: &Session, held: &Held, relation: &Relation) -> Result<bool> {
     let named = look(session, relation).await?;
     let has = |storage: &Storage| storage.value(&held.thing.name) == Some(held.during.as_str());
@@ -314,6 +310,7 @@ async fn run(session: &Session, sql: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::Origin;
 
     fn storage(options: &[&str]) -> Storage {
         let options = options.iter().map(|option| (*option).to_owned()).collect();

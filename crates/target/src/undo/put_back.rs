@@ -9,7 +9,7 @@ use crate::build::{Build, lift_sql, with_lift};
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Ledger, NewUndo, Origin, Undo, UndoKind};
+use crate::ledger::{Ledger, NewUndo, Undo, UndoKind};
 use crate::locks;
 use crate::same_table;
 use crate::session::Session;
@@ -138,7 +138,7 @@ async fn in_transaction(session: &Session, ledger: &Ledger, entry: &Undo, how: H
     let undone = ledger.undone_sql(entry.number);
     let table = find_table(session, change).await?;
     let found = match &table {
-        None => Some(without_table(session, entry).await?),
+        None => Some(without_table(session, change).await?),
         Some(table) => found(session, change, table).await?,
     };
     let lock_within = format!("SET LOCAL lock_timeout = {}", how.lock_within_ms);
@@ -259,37 +259,14 @@ async fn without_others(session: &Session, change: &NewUndo) -> Result<Vec<Strin
     Ok(change.statements.iter().filter(is_wanted).cloned().collect())
 }
 
-/// The table is gone. Where another one has its name and nobody knows whether the ledger was made here, it may be the same one,
-/// restored from a dump, and its entries stay.
-async fn without_table(session: &Session, entry: &Undo) -> Result<PutBack> {
-    let change = &entry.change;
-    let sql = "SELECT c.oid FROM pg_catalog.pg_class c \
+/// The table is gone; another one may have its name.
+async fn without_table(session: &Session, change: &NewUndo) -> Result<PutBack> {
+    let sql = "SELECT FROM pg_catalog.pg_class c \
                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2";
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&change.relation.schema, Type::TEXT), (&change.relation.name, Type::TEXT)];
     let rows = session.rows(sql, &names, "looking for the table").await?;
-    let Some(row) = rows.first() else { return Ok(PutBack::TableGone) };
-    if entry.origin != Origin::Unknown {
-        return Ok(PutBack::TableAnother);
-    }
-    let there = NewUndo { table_oid: row.get(0), ..change.clone() };
-    let found = match change.kind {
-        UndoKind::Attach => is_attached(session, &there).await?,
-        UndoKind::Trigger => is_enabled(session, &there).await?,
-        _ => is_there(session, &there).await?.then_some(PutBack::WasThere),
-    };
-    found.map_or_else(|| Err(another_table(change)), Ok)
-}
-
-fn another_table(change: &NewUndo) -> Error {
-    let table = &change.relation;
-    let message =
-        format!("{change} is not put back: {table} has another OID than the table that was changed");
-    Error::new(ErrorKind::Table, message).with_hint(format!(
-        "if it is that table, restored from a dump, set table_oid = '{}'::regclass in the open rows of the ledger's tables undo and \
-         tuned, then howdah restore; if it is a new one, set undone_at there",
-        quote_relation(table).replace('\'', "''")
-    ))
+    Ok(if rows.is_empty() { PutBack::TableGone } else { PutBack::TableAnother })
 }
 
 fn is_partitioned(kind: UndoKind) -> bool {

@@ -68,28 +68,3 @@ fn what_a_killed_load_has_dropped_is_put_back_in_a_database_restored_from_a_dump
         assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
     }
 }
-
-/// As by a version that did not note where it was.
-#[test]
-fn entries_that_may_be_of_the_table_of_their_name_stay_open() {
-    let server = Server::shared(15);
-    let (database, before) = left_by_a_killed_load(server);
-    database.sql("UPDATE howdah.undo SET ledger_oid = NULL; UPDATE howdah.tuned SET ledger_oid = NULL");
-    let copy = server.database();
-    dumped_into(&database, &copy);
-    let open = open_entries(&copy);
-    let told = restore(&copy).run(PATIENCE).expect_code(1).stderr;
-    let message = "of public.t is not put back: public.t has another OID than the table that was changed";
-    assert!(told.contains(message), "{told}");
-    assert!(told.contains("autovacuum_enabled of public.t is not put back"), "{told}");
-    assert!(told.contains("hint: if it is that table, restored from a dump, set table_oid = '"), "{told}");
-    assert_eq!((open_entries(&copy), copy.value(TUNED).as_str()), (open, "2"), "{told}");
-    for ledger_table in ["undo", "tuned"] {
-        copy.sql(&format!(
-            "UPDATE howdah.{ledger_table} SET table_oid = 'public.t'::regclass WHERE undone_at IS NULL"
-        ));
-    }
-    let told = restore(&copy).run(PATIENCE).expect_code(0).stderr;
-    assert_eq!(schema(&copy), before, "{told}");
-    assert_eq!((open_entries(&copy), copy.value(TUNED).as_str()), (0, "0"));
-}
