@@ -4,7 +4,7 @@
 
 use crate::failure::{self, Access, Status};
 use crate::location;
-use crate::object::{Object, length_as_version};
+use crate::object::Object;
 use crate::redirect::Way;
 use crate::remote::{self, RemoteStream};
 use futures_util::StreamExt;
@@ -24,8 +24,6 @@ pub(crate) struct HttpFile {
     bytes: Option<u64>,
     version: Option<String>,
     knows_ranges: bool,
-    /// Where an answer tells no version, its length is taken for one.
-    by_length: bool,
 }
 
 /// Asks for the first byte, which tells size, version and whether the server knows ranges.
@@ -37,7 +35,6 @@ pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
         bytes: None,
         version: None,
         knows_ranges: false,
-        by_length: false,
     };
     let mut answer = file.send(&location, Some("bytes=0-0")).await?;
     if answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
@@ -64,12 +61,6 @@ impl HttpFile {
     /// Ranges of two files must not be put together.
     pub(crate) fn ranged(&self) -> bool {
         self.knows_ranges && self.version.is_some()
-    }
-
-    /// The same, known by its length where nothing else tells its version.
-    pub(crate) fn by_length(&self) -> HttpFile {
-        let by_length = || self.bytes.map(length_as_version);
-        HttpFile { version: self.version.clone().or_else(by_length), by_length: true, ..self.clone() }
     }
 
     /// One GET of one range; one copy.
@@ -150,8 +141,7 @@ impl HttpFile {
 
     /// Servers may ignore `If-Match`; the answer says what it is made of.
     fn check(&self, location: &str, answer: &Response, part: &Part) -> Result<()> {
-        let by_length = part.size.filter(|_| self.by_length).map(length_as_version);
-        let version = version_of(answer.headers(), part.size).or(by_length);
+        let version = version_of(answer.headers(), part.size);
         match version == self.version {
             true => Ok(()),
             false => Err(failure::changed(location, shown(self.version.as_ref()), shown(version.as_ref()))),

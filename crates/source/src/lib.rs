@@ -37,7 +37,7 @@ mod walk;
 pub use among::is_among;
 pub use list::Sources;
 pub use location::{is_redacted, shown_url};
-pub use object::{BlockStream, Object, length_as_version};
+pub use object::{BlockStream, Object};
 pub use path::{absolute_location, real_location};
 
 /// Blocks of local streams. 1 MiB keeps the system calls per gigabyte at a thousand and stays inside the

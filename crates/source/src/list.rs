@@ -114,10 +114,6 @@ impl Sources {
             Location::Stdin => self.0.stdin.clone(),
             Location::Http(url) => self.url(&url).await?,
         };
-        let object = match version {
-            Some(noted) => object.known_as(noted),
-            None => object,
-        };
         match version {
             Some(expected) if object.version() != Some(expected) => {
                 Err(failure::changed(object.location(), expected, object.version().unwrap_or("unknown")))

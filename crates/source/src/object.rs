@@ -11,11 +11,6 @@ use howdah_model::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::Arc;
 
-/// What ledgers of older versions have for the version of a URL that tells neither ETag nor time.
-pub fn length_as_version(bytes: u64) -> String {
-    format!("{bytes} bytes")
-}
-
 /// A file, a pipe, an object of a store, or a URL. Cheap to clone; holds no open file or connection.
 #[derive(Clone)]
 pub struct Object {
@@ -91,17 +86,6 @@ impl Object {
             Kind::Pipe(_) => None,
             Kind::Store(object) => Some(object.version()),
             Kind::Http(file) => file.version(),
-        }
-    }
-
-    /// The same as a ledger knows it, where that has noted the length of a URL that tells no version, and it still has that.
-    #[must_use]
-    pub fn known_as(self, noted: &str) -> Object {
-        match &self.kind {
-            Kind::Http(file) if file.version().is_none() && file.by_length().version() == Some(noted) => {
-                Object { kind: Kind::Http(Arc::new(file.by_length())), ..self }
-            }
-            _ => self,
         }
     }
 

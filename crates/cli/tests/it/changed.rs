@@ -345,33 +345,3 @@ fn another_answer_comes_in_as_the_hint_says() {
         scene.assert_exact(if with_delete { "behind DELETE" } else { "beside the first" });
     }
 }
-
-/// Older versions took the length for a version, as a server's tag could say it.
-#[test]
-fn a_job_of_a_url_that_is_known_by_its_length_goes_on() {
-    let plain = csv(44, 1, 20_000);
-    for (major, extra) in [(13, &[][..]), (18, &["--job-id", "by-length"])] {
-        let web = Web::new();
-        let url = web.put("export.csv", &plain);
-        let tag: &'static str = format!("\"{} bytes\"", plain.len()).leak();
-        web.retag(Some(tag));
-        let scene = Scene::new(Server::shared(major), &[&plain]);
-        let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).args(extra).arg(&url);
-        kill_after(&scene, &load, 3);
-        web.retag(None);
-        let chunks = scene.chunks();
-        web.put("export.csv", &csv(44, 1, 19_000));
-        let refused = load.run(PATIENCE).expect_code(1).stderr;
-        let told = [&*format!(" bytes now, expected {}", plain.len()), "with other files"];
-        assert!(refused.contains(told[usize::from(!extra.is_empty())]), "{refused}");
-        assert_eq!(scene.chunks(), chunks, "a refused load stored something");
-        web.put("export.csv", &plain);
-        let done = load.run(PATIENCE).expect_code(0).stderr;
-        scene.assert_exact(&done);
-        scene.assert_done(&done);
-        if !extra.is_empty() {
-            let again = load.run(PATIENCE).expect_code(1).stderr;
-            assert!(again.contains("this job finished"), "{again}");
-        }
-    }
-}

@@ -84,7 +84,7 @@ fn how_changed(file: &FilePlan, by_name: &HashMap<&str, &Version>) -> Option<Str
         (Some(got), Some(expected)) if got != expected => {
             Some(format!("this file has {} now, expected {expected}", counted(got, "byte")))
         }
-        _ if found.version == file.version || found.by_length().version == file.version => None,
+        _ if found.version == file.version => None,
         _ if location.contains("://") => Some("this file has another ETag or time now".to_owned()),
         _ => Some("this file was written since".to_owned()),
     }

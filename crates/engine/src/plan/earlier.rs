@@ -282,11 +282,10 @@ pub(super) async fn planned(
     mut plan: Plan,
     settled: Settled,
     (earlier, tables): (Plan, Vec<Table>),
-    mut sources: Vec<Source>,
+    sources: Vec<Source>,
 ) -> Result<Planned> {
     let bad_records = earlier.job.bad_records;
     (plan.tables, plan.files) = (earlier.tables, earlier.files);
-    know_as_noted(&plan, &mut sources);
     mended::read_anew(heads, &mut plan, &settled.changed, &sources).await?;
     let compares = plan.job.if_done == IfDone::Ok && done::only_bytes_tell(&plan);
     if settled.history.has_rows() || compares && matches!(settled.history, History::Done { .. }) {
@@ -334,17 +333,6 @@ fn take_type(change: &mut TableChange, table: &Table) {
     let TableChange::Add(added) = change else { return };
     if let Some(column) = table.columns.iter().find(|column| column.name == added.name) {
         added.type_name.clone_from(&column.type_name);
-    }
-}
-
-/// A URL that tells no version is known by its length in a job that began when that was taken for one.
-fn know_as_noted(plan: &Plan, sources: &mut [Source]) {
-    let nameless = sources.iter_mut().filter(|source| source.object.version().is_none());
-    for source in nameless {
-        let file = plan.files.iter().find(|file| file.location == source.object.location());
-        if let Some(noted) = file.and_then(|file| file.version.as_deref()) {
-            source.object = source.object.clone().known_as(noted);
-        }
     }
 }
 

@@ -64,9 +64,6 @@ pub(super) struct Identity {
     /// The identity by paths as written, where links are among them: ledgers know jobs by it that were begun before links
     /// were followed.
     as_written: Option<String>,
-    /// The identity by the length of URLs that tell no version, where such are among the files: ledgers know jobs by it that were
-    /// begun when that was taken for one.
-    by_length: Option<String>,
     named: Option<String>,
     /// Nothing tells whether a source is still the one that a finished job has loaded, and no name says so.
     may_be_new: bool,
@@ -101,13 +98,6 @@ impl Version {
             stored_bytes: object.stored_bytes(),
             rereadable: object.rereadable(),
         }
-    }
-
-    /// The same, but where nothing else tells its version, that is its length.
-    pub(super) fn by_length(&self) -> Version {
-        let by_length =
-            || self.stored_bytes.filter(|_| self.rereadable).map(howdah_source::length_as_version);
-        Version { version: self.version.clone().or_else(by_length), ..self.clone() }
     }
 
     /// The file of this number by its names; by none, where nothing tells it from another one.
@@ -211,12 +201,9 @@ impl Identity {
         }
         let identity = identity_of(&work_key(&real), versions, |version| &version.real_location, once);
         let as_written = (as_written != identity).then_some(as_written);
-        let lengths: Vec<Version> = versions.iter().map(Version::by_length).collect();
-        let by_length = identity_of(&work_key(&real), &lengths, |version| &version.real_location, once);
-        let by_length = (by_length != identity).then_some(by_length);
         let is_nameless = |version: &Version| version.rereadable && version.version.is_none();
         let may_be_new = job.id.is_none() && versions.iter().any(is_nameless);
-        Identity { work_key: written, identity, as_written, by_length, named: job.id.clone(), may_be_new }
+        Identity { work_key: written, identity, as_written, named: job.id.clone(), may_be_new }
     }
 
     /// A job of which the ledger may not be asked.
@@ -352,17 +339,6 @@ impl Identity {
                 self.identity = as_written;
             }
         }
-        if let Some(by_length) = self.by_length.take() {
-            let before = ledger.of_work(session, &self.work_key, &by_length).await?;
-            let is_own = |row: &JobRow| row.plan.identity == self.identity;
-            // Without a name a finished one says nothing of the file that comes now.
-            let goes_on = |row: &JobRow| row.status != JobStatus::Done || self.named.is_some();
-            if !before.iter().any(is_own)
-                && before.iter().any(|row| row.plan.identity == by_length && goes_on(row))
-            {
-                self.identity = by_length;
-            }
-        }
         Ok(())
     }
 
@@ -455,9 +431,8 @@ fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identi
     let own: Vec<bool> = versions.iter().map(is_own).collect();
     let own_versions: Vec<Version> = versions.iter().filter(|version| is_own(version)).cloned().collect();
     let mut identity = Identity::new(job, &own_versions);
-    let also = [&identity.as_written, &identity.by_length];
     let is_as_read = identity.identity == row.plan.identity
-        || also.into_iter().flatten().any(|also| *also == row.plan.identity);
+        || identity.as_written.as_ref().is_some_and(|as_written| *as_written == row.plan.identity);
     identity.identity.clone_from(&row.plan.identity);
     (is_as_read && own.contains(&false)).then_some((identity, own))
 }
@@ -543,10 +518,10 @@ mod tests {
     }
 
     #[test]
-    fn a_job_has_the_name_that_older_ledgers_know() {
+    fn a_job_keeps_its_name() {
         let work_key = Identity::new(&job(&["/a"]), &[]).work_key;
-        let older = digest(&(&work_key, vec![("/a", Some("1"), Some(1_u64))], None::<String>));
-        assert_eq!(Identity::new(&job(&["/a"]), &[file("/a", "1")]).identity, older);
+        let known = digest(&(&work_key, vec![("/a", Some("1"), Some(1_u64))], None::<String>));
+        assert_eq!(Identity::new(&job(&["/a"]), &[file("/a", "1")]).identity, known);
     }
 
     #[test]
