@@ -46,13 +46,11 @@ pub struct Arrival {
     pub keep: Keep,
     /// Other sessions see all of the rows at once.
     pub atomic: bool,
-    /// The rows of each table come frozen, in one transaction. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// The rows of each table come frozen, in one transaction.
     pub freeze: bool,
     /// How long a lock is waited for at a time; others wait behind us for no longer.
     pub lock_timeout_ms: u64,
-    /// They do not come at all: what the table would have against them is told. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// They do not come at all: what the table would have against them is told.
     pub check: bool,
 }
 
@@ -85,11 +83,11 @@ impl Arrival {
         self.has_key() || self.atomic || self.mode == Mode::Replace || self.check
     }
 
-    /// What is asked, where it decides which rows are in the end in the table; `None` where rows are appended as they
-    /// come, as all jobs of older ledgers are.
+    /// What is asked, where it decides which rows are in the end in the table; `None` where rows are appended as they come. Jobs are
+    /// known by a digest of this.
     pub fn work(&self) -> Option<(Mode, &[String], bool, Keep)> {
-        let same_as_older = self.mode == Mode::Append && !self.atomic;
-        (!same_as_older).then_some((self.mode, &self.key, self.delete_missing, self.keep))
+        let is_plain = self.mode == Mode::Append && !self.atomic;
+        (!is_plain).then_some((self.mode, &self.key, self.delete_missing, self.keep))
     }
 }
 
@@ -147,7 +145,6 @@ pub struct Changes {
     /// Records that did not count, another one having the same key.
     pub duplicates: u64,
     /// Rows that were to be changed, or deleted, which a trigger or a policy has prevented.
-    #[serde(default)]
     pub held_back: u64,
 }
 

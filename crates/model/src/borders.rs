@@ -12,8 +12,7 @@ pub struct Taper {
     pub least_bytes: u64,
     /// Those become half as large as soon as less than so many of a size are left: two for each session.
     pub share: u32,
-    /// The files that sessions begin with are cut small at their beginning, so that none waits for long for its first
-    /// chunk. Plans in older ledgers lack it, and are not.
+    /// The files that sessions begin with are cut small at their beginning, so that none waits for long for its first chunk.
     #[serde(default, skip_serializing_if = "is_false")]
     pub rises: bool,
 }

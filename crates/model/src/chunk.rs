@@ -14,7 +14,6 @@ pub struct Omitted {
     /// Blank, and dropped.
     pub blank: u64,
     /// Refused by the table, and kept in the ledger.
-    #[serde(default)]
     pub rejected: u64,
 }
 

@@ -39,13 +39,12 @@ pub struct Dialect {
     pub eol: Option<Eol>,
     /// What an unquoted field says to be NULL.
     pub nulls: Vec<String>,
-    /// Of these spellings some are values in some fields, whose numbers count from 0. Plans in older ledgers lack it.
+    /// Of these spellings some are values in some fields, whose numbers count from 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub kept: BTreeMap<String, Vec<usize>>,
     /// Records that start so are no data.
     pub comment: Option<String>,
-    /// Without a quote: a byte that the sample has not, where it has the one that COPY would be told for a quote. Plans in older
-    /// ledgers lack it.
+    /// Without a quote: a byte that the sample has not, where it has the one that COPY would be told for a quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unused: Option<u8>,
 }

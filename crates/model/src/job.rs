@@ -319,38 +319,28 @@ pub struct Job {
     pub map: BTreeMap<String, String>,
     /// Leave out file columns that the table does not have.
     pub ignore_extra: bool,
-    /// In which format records are sent. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// In which format records are sent.
     pub encode: EncodeChoice,
-    /// How wide values are compressed. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// How wide values are compressed.
     pub toast_compression: ToastCompression,
-    /// Who routes rows to partitions. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// Who routes rows to partitions.
     pub partitions: PartitionsChoice,
-    /// Make partitions for rows that have none. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// Make partitions for rows that have none.
     pub create_partitions: Option<PartitionUnit>,
-    /// What is done when all rows are in; `None`: what is useful. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What is done when all rows are in; `None`: what is useful.
     pub after: Option<Vec<After>>,
-    /// What becomes of the tables' indexes. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of the tables' indexes.
     pub indexes: IndexesChoice,
-    /// What becomes of the tables' triggers. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of the tables' triggers.
     pub triggers: TriggersChoice,
-    /// What becomes of sequences whose columns the files fill. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of sequences whose columns the files fill.
     pub sequences: SequencesChoice,
-    /// What becomes of records that the table does not take. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of records that the table does not take.
     pub bad_records: BadRecords,
-    /// Where they are written when a run of the job ends, as an absolute path. Jobs in older ledgers lack it.
+    /// Where they are written when a run of the job ends, as an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reject_file: Option<String>,
-    /// How rows come into the tables. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// How rows come into the tables.
     pub arrival: Arrival,
     /// Bytes of plain data between chunk borders; `None` lets the plan choose.
     pub chunk_bytes: Option<u64>,
@@ -362,32 +352,25 @@ pub struct Job {
     pub ledger: LedgerChoice,
     /// Load even if an equal job has finished before.
     pub force: bool,
-    /// What becomes of files that are in their tables already. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of files that are in their tables already.
     pub known: KnownFiles,
-    /// Files that were in their tables before this time come once more: the job was begun so then. RFC 3339, UTC, whole seconds. Jobs in
-    /// older ledgers lack it.
+    /// Files that were in their tables before this time come once more: the job was begun so then. RFC 3339, UTC, whole
+    /// seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_more_until: Option<String>,
-    /// What a run is that has nothing left to do. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What a run is that has nothing left to do.
     pub if_done: IfDone,
     /// How long transient failures are retried before the load gives up, counted from the last progress.
     pub retry_for_ms: u64,
-    /// What may be tuned; `None`: tables where that is worth it. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What may be tuned; `None`: tables where that is worth it.
     pub tune: Option<Tune>,
-    /// What the load looks out for. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What the load looks out for.
     pub guards: Guards,
-    /// What a compressed file may yield; `None`: what its size makes likely. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// What a compressed file may yield; `None`: what its size makes likely.
     pub max_decompressed_bytes: Option<u64>,
-    /// How what is stored is compared with the sources. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// How what is stored is compared with the sources.
     pub verify: Verify,
-    /// The records are those that another job has rejected. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// The records are those that another job has rejected.
     pub rejects_of: Option<RejectsOf>,
     /// The job of the ledger that is gone on with by its name: files that came since are no part of it. Nothing that the job was
     /// asked for, so that it is not kept.
@@ -450,10 +433,8 @@ pub struct RejectsOf {
     pub job_id: String,
     /// Its files of the table that they are for, of those only that are written alike.
     pub file_nos: Vec<u32>,
-    /// Only those that are kept as the files have them, or only those that are not. Jobs in older ledgers lack it: all are meant.
-    #[serde(default)]
+    /// Only those that are kept as the files have them, or only those that are not; `None`: all.
     pub as_in_file: Option<bool>,
-    /// How the sessions of that job have read values. Jobs in older ledgers lack it.
-    #[serde(default)]
+    /// How the sessions of that job have read values.
     pub value_settings: ValueSettings,
 }

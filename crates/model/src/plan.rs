@@ -82,42 +82,26 @@ pub struct TablePlan {
     /// That of chunks whose records were csv and are sent as COPY text, which the server reads faster.
     pub text_sql: Option<String>,
     /// How records are written whose values the client can write in COPY's binary format, where that costs least.
-    /// Plans in older ledgers lack it.
-    #[serde(default)]
     pub binary: Option<BinaryPlan>,
     /// How rows find the leaf partition that they are copied into, where the table is partitioned and the client can tell.
-    /// Plans in older ledgers lack it.
-    #[serde(default)]
     pub route: Option<RoutePlan>,
-    /// What the client knows of the columns' types, where records that the table does not take are to be found. Plans
-    /// in older ledgers lack it.
-    #[serde(default)]
+    /// What the client knows of the columns' types, where records that the table does not take are to be found.
     pub known: Option<KnownTypes>,
-    /// The column whose values come from a sequence by the chunk. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// The column whose values come from a sequence by the chunk.
     pub number: Option<NumberPlan>,
-    /// The `default_toast_compression` of the transactions that load it; `None` leaves it. Plans in older ledgers lack
-    /// it.
-    #[serde(default)]
+    /// The `default_toast_compression` of the transactions that load it; `None` leaves it.
     pub toast_compression: Option<String>,
-    /// The staging table that rows are copied into first, where they do not come into the table as they are read. Plans
-    /// in older ledgers lack it.
-    #[serde(default)]
+    /// The staging table that rows are copied into first, where they do not come into the table as they are read.
     pub staging: Option<StagingPlan>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
-    /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// What cannot be told apart, each with the option that settles it.
     pub unsure: Vec<String>,
-    /// How rows meet the policies of the table, where these apply to the role. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// How rows meet the policies of the table, where these apply to the role.
     pub policies: Option<PoliciesPlan>,
-    /// Its rows come frozen, all in one transaction that empties it first. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Its rows come frozen, all in one transaction that empties it first.
     pub frozen: bool,
-    /// Its rows go to another server or where a trigger puts them, which may commit before the ledger does. Plans in older ledgers
-    /// lack it.
-    #[serde(default)]
+    /// Its rows go to another server or where a trigger puts them, which may commit before the ledger does.
     pub outside: bool,
 }
 
@@ -231,12 +215,10 @@ pub struct IndexesPlan {
     /// About how many rows are to come.
     pub rows_to_come: u64,
     /// About how many bytes of files they are.
-    #[serde(default)]
     pub bytes_to_come: u64,
     /// Dropped before the first row and built again behind the last one.
     pub rebuilt: Vec<IndexFate>,
     /// What the table's `parallel_workers` are until then, so that they sort in little memory.
-    #[serde(default)]
     pub workers: Option<u32>,
     /// Kept as they are.
     pub kept: Vec<IndexFate>,
@@ -285,8 +267,7 @@ pub enum TriggersWay {
 pub struct FilePlan {
     /// A display name that can be opened again: path, `-` or URL without credentials.
     pub location: String,
-    /// Where the links in that path led, where there are any. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Where the links in that path led, where there are any.
     pub real_location: Option<String>,
     /// Bytes as stored (compressed), where known.
     pub stored_bytes: Option<u64>,
@@ -303,44 +284,34 @@ pub struct FilePlan {
     pub data_start_byte: u64,
     /// Where the data ends before the file does (totals, notes, a second table), in plain bytes of the file.
     pub data_end_byte: Option<u64>,
-    /// Lines of the table's width that stand before or behind it, and any right behind its last record, that are taken for titles, totals
-    /// or notes. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Lines of the table's width that stand before or behind it, and any right behind its last record, that are taken for
+    /// titles, totals or notes.
     pub record_like: u64,
-    /// Backslashes in its sample are none of COPY's text format. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Backslashes in its sample are none of COPY's text format.
     pub foreign_escapes: bool,
-    /// Another table begins where this one ends. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Another table begins where this one ends.
     pub other_table: bool,
     /// How it is written, in one line, where this was found.
     pub found: Option<String>,
-    /// For each field: its values at the beginning are numbers, days or the like, so that text there may be names of
-    /// another table. Empty where options say how the file is written. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// For each field: its values at the beginning are numbers, days or the like, so that text there may be names of another
+    /// table. Empty where options say how the file is written.
     pub typed: Vec<bool>,
-    /// The names in its header, where how it is written was found: a record that says them again is refused. Plans in older
-    /// ledgers lack it.
-    #[serde(default)]
+    /// The names in its header, where how it is written was found: a record that says them again is refused.
     pub header: Vec<String>,
     /// What that was found from.
     pub evidence: Vec<String>,
-    /// What cannot be told apart, each with the option that settles it. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// What cannot be told apart, each with the option that settles it.
     pub unsure: Vec<String>,
     /// It can be cut by byte ranges and read in parallel (not compressed, ranges available).
     pub ranged: bool,
     /// It can be read again (not stdin).
     pub rereadable: bool,
-    /// Its number in the order in which the sources were given. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Its number in the order in which the sources were given.
     pub input_no: u32,
     /// This run leaves it out, though it is the job's: another job has loaded it since.
     #[serde(skip)]
     pub left_out: bool,
-    /// The stored bytes by which the files before it are cut, where it has changed since: chunks of these are in. Plans in older
-    /// ledgers lack it.
-    #[serde(default)]
+    /// The stored bytes by which the files before it are cut, where it has changed since: chunks of these are in.
     pub cut_as_bytes: Option<u64>,
     /// It has changed since the job began, which has stored nothing of it: this run takes it as it is.
     #[serde(skip)]
@@ -382,7 +353,7 @@ pub struct Plan {
     pub server_version: u32,
     /// Bytes of plain data between chunk borders, or the most of it where they taper.
     pub chunk_bytes: u64,
-    /// Borders that are closer together. Plans in older ledgers lack it, and have none.
+    /// Borders that are closer together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taper: Option<Taper>,
     /// No single record may be longer.
@@ -391,23 +362,17 @@ pub struct Plan {
     pub tables: Vec<TablePlan>,
     /// Sources, the largest first.
     pub files: Vec<FilePlan>,
-    /// What becomes of the tables' indexes, once for each table that has any. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of the tables' indexes, once for each table that has any.
     pub indexes: Vec<IndexesPlan>,
-    /// What becomes of the tables' triggers, once for each table that has any. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// What becomes of the tables' triggers, once for each table that has any.
     pub triggers: Vec<TriggersPlan>,
-    /// What is tuned and put back. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// What is tuned and put back.
     pub tuning: TuningPlan,
-    /// What others may meet though the load goes on: said before anything is made. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// What others may meet though the load goes on: said before anything is made.
     pub warnings: Vec<String>,
-    /// How sessions read values. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// How sessions read values.
     pub value_settings: ValueSettings,
     /// Files that are in their tables already: left out, or loaded once more. Not kept in the ledger.
-    #[serde(default)]
     pub known: Vec<KnownFile>,
 }
 

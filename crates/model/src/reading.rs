@@ -42,13 +42,13 @@ pub enum Reading {
         currency: bool,
         /// `(12)` is -12.
         parentheses: bool,
-        /// `12-` is -12. Plans in older ledgers lack it.
+        /// `12-` is -12.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         minus_behind: bool,
         /// `12 %` is 12: the sign is dropped, the number stays as it is written.
         percent: bool,
-        /// The sign that the sample has: no other currency is read than this one, and where it is `%`, no number without it. `None`
-        /// where none was seen, or a person has said how numbers are written. Plans in older ledgers lack it.
+        /// The sign that the sample has: no other currency is read than this one, and where it is `%`, no number without it.
+        /// `None` where none was seen, or a person has said how numbers are written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sign: Option<char>,
     },

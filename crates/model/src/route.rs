@@ -19,13 +19,8 @@ pub struct RoutePlan {
     pub time_zone: String,
     /// Chunk buffers in which the rows of one chunk are laid out by leaf.
     pub buffers: u32,
-    /// Fewer rows of a chunk get no COPY of their own. Plans in older ledgers lack it.
-    #[serde(default = "leaf_rows_min")]
+    /// Fewer rows of a chunk get no COPY of their own.
     pub leaf_rows_min: u64,
-}
-
-fn leaf_rows_min() -> u64 {
-    LEAF_ROWS_MIN
 }
 
 /// A partition that holds rows.
@@ -72,12 +67,7 @@ pub struct PartitionKey {
     /// What its operator class compares and hashes.
     pub kind: KeyKind,
     /// `atttypmod`: a value that it would change is known to the server alone. -1 is none.
-    #[serde(default = "no_typmod")]
     pub typmod: i32,
-}
-
-fn no_typmod() -> i32 {
-    -1
 }
 
 /// How the values of a key are compared and hashed: those operator classes of PostgreSQL that the client knows.

@@ -64,8 +64,7 @@ pub struct TuningPlan {
     pub notes: Vec<String>,
     /// What is unsafe about the server or the tables as they are, and why it matters.
     pub unsafe_as_it_is: Vec<String>,
-    /// Tables whose rows a crash of the server takes. Plans in older ledgers lack it.
-    #[serde(default)]
+    /// Tables whose rows a crash of the server takes.
     pub unlogged: Vec<UnloggedTable>,
 }
 
@@ -77,8 +76,7 @@ pub struct UnloggedTable {
     /// All of its rows go; else those of some partitions.
     pub whole: bool,
     /// The numbers of the files that the server keeps them in, before the load, or as soon as the load has emptied the table. A
-    /// crash leaves them as they are, and ALTER TABLE ... SET LOGGED does not. Plans in older ledgers lack them.
-    #[serde(default)]
+    /// crash leaves them as they are, and ALTER TABLE ... SET LOGGED does not.
     pub files: Vec<u32>,
 }
 

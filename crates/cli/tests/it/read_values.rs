@@ -89,18 +89,6 @@ fn a_job_that_has_stored_nothing_is_read_as_its_next_run_is_told() {
 }
 
 #[test]
-fn a_job_of_an_older_version_goes_on_as_its_session_reads() {
-    let files = Files::new();
-    let source = files.put("e.csv", &days());
-    let database = half("date");
-    let load = begin(&database, &source, &["--format", "csv"]).envs(DMY);
-    stop_half_way(&database, &load);
-    database.sql("UPDATE howdah.job SET plan = plan - 'value_settings'");
-    let done = load.run(PATIENCE).expect_code(0);
-    expect_whole(&database, &done, "stored 12,000");
-}
-
-#[test]
 fn a_job_goes_on_with_the_time_zone_that_it_began_with() {
     let files = Files::new();
     let source = files.put("e.csv", &days());

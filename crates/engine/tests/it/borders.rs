@@ -68,19 +68,6 @@ fn a_file_with_others_behind_it_is_not_cut_small() {
     assert!(chunks(5) > 4, "{}", chunks(5));
 }
 
-#[test]
-fn what_an_older_howdah_has_begun_is_cut_evenly_to_its_end() {
-    let (place, job) = place(15);
-    let evenly = |plan: &mut howdah_engine::model::Plan| (plan.chunk_bytes, plan.taper) = (2 * MIB, None);
-    place.loader.load_after(job.clone(), evenly).refusal(ErrorKind::Server);
-    assert_eq!(place.select("SELECT plan ? 'taper' FROM howdah.job"), ["f"]);
-    assert_ne!(place.select("SELECT count(*) FROM howdah.chunk"), ["0"]);
-    place.database.sql("ALTER TABLE t DROP CONSTRAINT late");
-    let plan = place.loader.load(job).plan.unwrap();
-    assert_eq!((plan.chunk_bytes, plan.taper), (2 * MIB, None));
-    assert_whole(&place, &Borders::even(2 * MIB), plan.files[0].stored_bytes.unwrap());
-}
-
 /// Two processes that have planned the same job at once must not both store chunks if they cut differently.
 #[test]
 fn a_run_that_would_cut_otherwise_is_refused() {

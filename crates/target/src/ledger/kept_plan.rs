@@ -1,7 +1,6 @@
 //! A plan as the ledger keeps it: what its files have alike is there once.
 //!
 //! A job may have a hundred thousand files of hundreds of fields, which would come to more than the 256 MB that jsonb holds.
-//! A howdah that knows nothing of this reads the plan as one in which nothing was found of the files, which is there to be looked at.
 
 use howdah_model::{FilePlan, Plan};
 use serde::de::Error as _;
@@ -16,10 +15,9 @@ struct Kept<'a> {
     looks: Looks,
 }
 
-/// Plans in older ledgers have no looks: what was found stands with each file.
 #[derive(Deserialize)]
 struct KeptLooks {
-    looks: Option<Looks>,
+    looks: Looks,
 }
 
 /// What was found, each text and each row of fields once, and by their numbers for each file.
@@ -69,11 +67,11 @@ pub(crate) fn write(plan: &Plan) -> serde_json::Result<String> {
     serde_json::to_string(&Kept { plan: &plan, looks })
 }
 
-/// The plan in a text of [`write`], or of an older howdah.
+/// The plan in a text of [`write`].
 pub(crate) fn read(text: &str) -> serde_json::Result<Plan> {
     let mut plan: Plan = serde_json::from_str(text)?;
     // Not in one go: to read a struct and what is flattened into it takes the whole text as a tree of values first.
-    let KeptLooks { looks: Some(looks) } = serde_json::from_str(text)? else { return Ok(plan) };
+    let KeptLooks { looks } = serde_json::from_str(text)?;
     put_back(&mut plan.files, &looks)?;
     Ok(plan)
 }

@@ -148,15 +148,6 @@ on_every_version!(a_plan_of_many_files_of_many_fields_is_kept_in_little_room, se
     assert_eq!(ledger.find(&session, "many").await.unwrap().unwrap().plan, plan);
     let bytes = crate::server::count(&client, "SELECT length(plan::text)::int8 FROM howdah.job").await;
     assert!(bytes < i64::from(FILES) * 600, "{bytes} bytes");
-    // As older ledgers have it, and as an older howdah reads it.
-    plan.files.truncate(2);
-    let text = serde_json::to_string(&plan).unwrap();
-    client.execute("UPDATE howdah.job SET plan = $1::text::jsonb", &[&text]).await.unwrap();
-    assert_eq!(ledger.find(&session, "many").await.unwrap().unwrap().plan, plan);
-    ledger.begin(&session, &plan).await.unwrap();
-    let kept: String = client.query_one("SELECT plan::text FROM howdah.job", &[]).await.unwrap().get(0);
-    let older: Plan = serde_json::from_str(&kept).unwrap();
-    assert!(older.files[0].evidence.is_empty() && older.files[0].location == plan.files[0].location);
 });
 
 on_every_version!(a_job_loaded_once_more_is_named_behind_the_last, server => {
