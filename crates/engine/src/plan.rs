@@ -61,6 +61,7 @@ use crate::Context;
 use crate::begin;
 use crate::budget::{Extent, KEPT_SHARE, Layout};
 use crate::feed::{self, Opened};
+use crate::indexes::with_its_hint;
 use crate::rejected::RejectFile;
 use crate::retry::{self, Patience, patiently};
 use crate::settle;
@@ -383,7 +384,7 @@ async fn around_rows(
     if !settle::is_due_when_empty(&plan.job, begun) {
         settle::make_whole(context, session, plan, to_load).await?;
     }
-    let Looks { open, triggers, tuning, policies, makes_ledger, strangers, doubted_for } =
+    let Looks { open, unseen, triggers, tuning, policies, makes_ledger, strangers, doubted_for } =
         looks::look(context, session, plan).await?;
     // Of one that is done nothing is loaded any more.
     if !matches!(history, History::Done { .. }) {
@@ -401,6 +402,12 @@ async fn around_rows(
     policies::choose(context, session, plan, policies).await?;
     published::choose(context, session, plan, makes_ledger).await?;
     strangers::tell(plan, &strangers);
+    plan.warnings.extend(unseen.map(|error| {
+        format!(
+            "what other loads have dropped of the tables and not put back is not seen; without an index or a constraint of that, records come in which it would refuse: {}",
+            with_its_hint(&error)
+        )
+    }));
     freeze::choose(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     new_partitions::read(context, session, &plan.job, &mut plan.tables).await

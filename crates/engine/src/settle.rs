@@ -317,7 +317,7 @@ pub(crate) fn comes_first(job: &Job, begun: bool, to_load: bool) -> Option<&'sta
 }
 
 /// It goes by what its tables refuse.
-fn judges(job: &Job) -> bool {
+pub(crate) fn judges(job: &Job) -> bool {
     job.arrival.is_staged() || job.bad_records.on_error == OnError::Skip
 }
 

@@ -24,7 +24,7 @@ impl Stage {
         stage
     }
 
-    fn quoted_role(&self) -> String {
+    pub(crate) fn quoted_role(&self) -> String {
         format!("\"{}\"", self.role.replace('"', "\"\""))
     }
 

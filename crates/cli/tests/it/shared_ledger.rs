@@ -1,7 +1,8 @@
 //! A ledger that others may write: what a killed load has left is put back or the load is refused, and it is told how to go on.
 
 use crate::gate::{remove_gate, shut_gate_behind};
-use crate::scene::{END_SESSIONS, PATIENCE, run_told};
+use crate::rights::Stage as Least;
+use crate::scene::{END_SESSIONS, PATIENCE, howdah, run_told};
 use crate::strangers::Stage;
 use howdah_testkit::{Finished, HowdahCommand, MAJORS};
 
@@ -208,4 +209,39 @@ fn a_load_does_not_wait_for_who_holds_what_a_killed_check_has_left() {
     other.sql("COMMIT");
     let told = stage.load_as("postgres", 3, &[]).expect_code(0).stderr;
     assert!(told.contains("was killed: what it has left is dropped"), "{told}");
+}
+
+/// A role that drops nothing needs no rights on the journal; but an index that others have dropped refuses nothing.
+#[test]
+fn a_load_that_skips_bad_records_and_does_not_see_what_others_have_dropped_says_so() {
+    for major in [13, 18] {
+        let stage = Least::new(major);
+        stage.sql(
+            "GRANT CONNECT, TEMPORARY ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; \
+             GRANT INSERT, SELECT ON s.t TO {role}; GRANT USAGE ON SEQUENCE s.t_k_seq TO {role}",
+        );
+        let to = stage.database.conninfo();
+        let load = howdah("load").args(["--format", "csv", "--header", "--table", "s.t", "--to", &to]);
+        load.arg(stage.files.put("first.csv", b"a,b\n0,x\n")).run(PATIENCE).expect_code(0);
+        stage.sql(
+            "GRANT USAGE ON SCHEMA howdah TO {role}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA howdah TO {role}; \
+             REVOKE ALL ON howdah.undo, howdah.tuned FROM {role}",
+        );
+        let told = |file: &str, options: &[&str]| {
+            let source = stage.files.put(file, format!("a,b\n1,{file}\n").as_bytes());
+            stage.verb("load").args(options).arg(source).run(PATIENCE).expect_code(0).stderr
+        };
+        let unseen = "warning: what other loads have dropped of the tables and not put back is not seen";
+        assert!(!told("second.csv", &[]).contains(unseen));
+        let skip = ["--on-error", "skip"];
+        let skipping = told("third.csv", &skip);
+        let grant = format!(
+            "GRANT SELECT ON \"howdah\".job, \"howdah\".undo, \"howdah\".tuned TO {}",
+            stage.quoted_role()
+        );
+        assert!(skipping.contains(unseen) && skipping.contains(&grant), "{skipping}");
+        stage.database.sql(&grant);
+        assert!(!told("fourth.csv", &skip).contains(unseen));
+    }
 }

@@ -3,7 +3,8 @@
 
 use super::{ledger_of, policies, triggers, tune};
 use crate::Context;
-use howdah_model::{Plan, Result};
+use crate::settle::judges;
+use howdah_model::{Error, Plan, Result, sqlstate};
 use howdah_target::ledger::{Believed, Undo};
 use howdah_target::policies::Policies;
 use howdah_target::session::Session;
@@ -14,6 +15,8 @@ use tokio::try_join;
 pub(super) struct Looks {
     /// What loads have dropped and not put back.
     pub(super) open: Vec<Undo>,
+    /// Why the role may not see that, where the load goes by what its tables refuse.
+    pub(super) unseen: Option<Error>,
     /// Of each table that [`triggers::fired_on`] names, unless triggers are to be tried.
     pub(super) triggers: Option<Vec<Triggers>>,
     pub(super) tuning: tune::Seen,
@@ -40,6 +43,15 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             None => Ok(Vec::new()),
         }
     };
+    let unseen = async {
+        match ledger.as_ref().filter(|_| judges(&plan.job)) {
+            Some(ledger) => match ledger.expect_readable(session).await {
+                Err(error) if error.sqlstate() == Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Ok(Some(error)),
+                seen => seen.map(|()| None),
+            },
+            None => Ok(None),
+        }
+    };
     let makes_ledger = async {
         match &ledger {
             Some(ledger) => ledger.exists(session).await.map(|exists| !exists),
@@ -61,6 +73,7 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
     let looking = async {
         try_join!(
             open,
+            unseen,
             triggers::look(session, plan),
             tune::look(session, plan),
             policies::look(session, plan),
@@ -69,7 +82,7 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             doubted_for
         )
     };
-    let (open, triggers, tuning, policies, makes_ledger, strangers, doubted_for) =
+    let (open, unseen, triggers, tuning, policies, makes_ledger, strangers, doubted_for) =
         context.connection.attend(session, looking).await?;
-    Ok(Looks { open, triggers, tuning, policies, makes_ledger, strangers, doubted_for })
+    Ok(Looks { open, unseen, triggers, tuning, policies, makes_ledger, strangers, doubted_for })
 }
