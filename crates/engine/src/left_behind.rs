@@ -6,7 +6,7 @@ use crate::indexes::{Builds, is_answered, put_back_entries};
 use crate::statistics::Rebuilt;
 use crate::tune::give_up_all;
 use howdah_model::Result;
-use howdah_target::ledger::{Held, Ledger, Origin, Undo};
+use howdah_target::ledger::{Believed, Held, Ledger, Origin, Undo};
 use howdah_target::session::Session;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,6 +32,14 @@ impl Left {
         let (dropped, tuned) =
             tokio::try_join!(ledger.open_undos(session, job_id), ledger.held(session, job_id))?;
         Ok(Left { dropped, tuned })
+    }
+
+    /// The roles, quoted, for whose sake it is not believed: asked where there is something to believe.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn doubted_for(&self, ledger: &Ledger, session: &Session) -> Result<Vec<String>> {
+        if self.is_empty() { Ok(Vec::new()) } else { ledger.doubted_for(session, Believed::Journal).await }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -29,7 +29,7 @@ use howdah_model::{
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
-use howdah_target::ledger::{Believed, Footing, JobStatus, Ledger, StoredInPart};
+use howdah_target::ledger::{Footing, JobStatus, Ledger, StoredInPart};
 use howdah_target::session::Session;
 use howdah_target::truncate;
 use std::collections::{BTreeSet, HashMap};
@@ -294,13 +294,13 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     let receipts = ledger.receipts(session, &plan.job_id);
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
-    let doubted_for = ledger.doubted_for(session, Believed::Journal);
     let files = taken::files(session, plan);
     let kept = async { if changes_tables { Ok(()) } else { since_planned().await } };
     // Sent together: one round trip.
-    let ((), (), receipts, dropped, tuned, files, doubted_for) =
-        tokio::try_join!(kept, durable, receipts, dropped, tuned, files, doubted_for)?;
+    let ((), (), receipts, dropped, tuned, files) =
+        tokio::try_join!(kept, durable, receipts, dropped, tuned, files)?;
     let left = Left { dropped, tuned };
+    let doubted_for = left.doubted_for(ledger, session).await?;
     // Since it was planned.
     expect_nothing_left(context, ledger, &plan.job_id, &left, &doubted_for)?;
     let (dropped, tuned) = (!left.dropped.is_empty(), !left.tuned.is_empty());

@@ -21,7 +21,7 @@ use howdah_model::{
     Error, ErrorKind, IndexesChoice, Job, Mode, OnError, Plan, Result, TablePlan, TriggersChoice, Tune,
     sqlstate,
 };
-use howdah_target::ledger::{Believed, Held, JobStatus, Ledger, Undo, UndoKind};
+use howdah_target::ledger::{Held, JobStatus, Ledger, Undo, UndoKind};
 use howdah_target::session::{Session, partitions};
 use howdah_target::undo::put_back::LOCK_WITHIN_MS;
 use howdah_target::{staging, undo};
@@ -59,11 +59,9 @@ async fn settle_all(run: &Run, ledger: &Ledger, when: When) -> Result<()> {
         let checks =
             async { if when == When::AtStart { ledger.checks(&session).await } else { Ok(Vec::new()) } };
         // Sent together: one round trip.
-        tokio::try_join!(
-            checks,
-            Left::read(ledger, &session, None),
-            ledger.doubted_for(&session, Believed::Journal)
-        )
+        let (checks, left) = tokio::try_join!(checks, Left::read(ledger, &session, None))?;
+        let strangers = left.doubted_for(ledger, &session).await?;
+        Ok((checks, left, strangers))
     };
     let (checks, left, strangers) = connection.attend(&session, reading).await?;
     if !checks.is_empty() {
@@ -204,12 +202,7 @@ pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
 async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<()> {
     let (connection, job_id) = (&context.connection, plan.job_id.as_str());
     let session = connection.open().await?;
-    let reading = async {
-        tokio::try_join!(
-            Left::read(ledger, &session, Some(job_id)),
-            ledger.doubted_for(&session, Believed::Journal)
-        )
-    };
+    let reading = left_and_doubted(ledger, &session, Some(job_id));
     let (left, strangers) = connection.attend(&session, reading).await?;
     if !left.is_empty() && !strangers.is_empty() {
         let restore = restore_command(context, ledger, job_id);
@@ -327,6 +320,17 @@ fn keeps(job: &Job) -> bool {
 }
 
 /// What a job has left that a table lacks.
+/// What is left, and the roles for whose sake it is not believed.
+async fn left_and_doubted(
+    ledger: &Ledger,
+    session: &Session,
+    job: Option<&str>,
+) -> Result<(Left, Vec<String>)> {
+    let left = Left::read(ledger, session, job).await?;
+    let strangers = left.doubted_for(ledger, session).await?;
+    Ok((left, strangers))
+}
+
 struct Lacking {
     /// One of it.
     what: String,
@@ -355,9 +359,7 @@ impl Repair<'_> {
     /// By the job that has left it: by all of them, or this one.
     async fn lacking(&self, job: Option<&str>) -> Result<BTreeMap<String, Lacking>> {
         let Repair { context: Context { connection, .. }, session, ledger, plan, .. } = self;
-        let reading = async {
-            tokio::try_join!(Left::read(ledger, session, job), ledger.doubted_for(session, Believed::Journal))
-        };
+        let reading = left_and_doubted(ledger, session, job);
         let (mut left, strangers) = connection.attend(session, reading).await?;
         let is_meant = |undo: &Undo| undo.job_id == plan.job_id && stays_dropped(&plan.job, undo.change.kind);
         left.dropped.retain(|undo| undo.change.kind != UndoKind::Staging && !is_meant(undo));

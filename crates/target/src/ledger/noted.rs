@@ -6,7 +6,6 @@ use crate::session::Session;
 use howdah_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use tokio::try_join;
 
 /// Shared by all copies of a [`Ledger`]. In the order of the changes; some hundreds at most.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +61,7 @@ pub struct OwnUndos {
     pub believed: Vec<Undo>,
     /// Those that others may have written.
     pub doubted: Vec<Undo>,
-    /// The roles, quoted, that may write the journal.
+    /// The roles, quoted, for whose sake the others are doubted.
     pub doubted_for: Vec<String>,
 }
 
@@ -72,9 +71,7 @@ impl Ledger {
     /// # Errors
     /// Ledger, where the journal is gone though this process has written there; those of the session.
     pub async fn own_undos(&self, session: &Session, job_id: &str) -> Result<OwnUndos> {
-        let open = self.journal(session, Some(job_id));
-        let (open, doubted_for) = try_join!(open, self.doubted_for(session, Believed::Journal))?;
-        let open = match open {
+        let open = match self.journal(session, Some(job_id)).await? {
             Some(open) => open,
             None => self
                 .noted
@@ -83,9 +80,16 @@ impl Ledger {
                 .then(Vec::new)
                 .ok_or_else(|| self.journal_gone(job_id))?,
         };
+        let is_noted = open.iter().all(|undo| self.noted.has_change(undo));
+        let doubted_for = self.doubted_unless(session, is_noted).await?;
         let is_believed = |undo: &Undo| doubted_for.is_empty() || self.noted.has_change(undo);
         let (believed, doubted) = open.into_iter().partition(is_believed);
         Ok(OwnUndos { believed, doubted, doubted_for })
+    }
+
+    /// For whose sake entries are not believed. Of those that this process has noted, that is not asked.
+    async fn doubted_unless(&self, session: &Session, is_noted: bool) -> Result<Vec<String>> {
+        if is_noted { Ok(Vec::new()) } else { self.doubted_for(session, Believed::Journal).await }
     }
 
     /// Nobody but this process knows what it has changed.
@@ -109,8 +113,9 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn own_held(&self, session: &Session, job_id: &str) -> Result<Vec<Held>> {
-        let held = self.held(session, Some(job_id));
-        let (mut held, doubted_for) = try_join!(held, self.doubted_for(session, Believed::Journal))?;
+        let mut held = self.held(session, Some(job_id)).await?;
+        let is_noted = held.iter().all(|held| self.noted.has_held(held));
+        let doubted_for = self.doubted_unless(session, is_noted).await?;
         held.retain(|held| doubted_for.is_empty() || self.noted.has_held(held));
         Ok(held)
     }
