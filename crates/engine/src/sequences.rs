@@ -96,7 +96,15 @@ async fn read_all(
 ) -> Result<Vec<(Vec<Sequence>, Vec<Late>)>> {
     let connection = &context.connection;
     let session = connection.open().await?;
-    let read = async |(table, columns): (&Relation, &Vec<String>)| {
+    let look = async |(table, columns): (&Relation, &Vec<String>)| {
+        sequences::could_fill(&session, table, columns).await
+    };
+    let looking: Vec<_> = filled.iter().map(look).collect();
+    let could_fill = connection.attend_each(&session, looking).await?;
+    let read = async |((table, columns), could_fill): ((&Relation, &Vec<String>), bool)| {
+        if !could_fill {
+            return Ok((Vec::new(), Vec::new()));
+        }
         // Sent together: one round trip.
         let (found, mut late) = tokio::try_join!(
             sequences::of_columns(&session, table, columns, SCAN_BYTES_MAX),
@@ -105,7 +113,7 @@ async fn read_all(
         late.retain(|late| found.iter().all(|sequence| sequence.column != late.column));
         Ok((found, late))
     };
-    let reading: Vec<_> = filled.iter().map(read).collect();
+    let reading: Vec<_> = filled.iter().zip(could_fill).map(read).collect();
     let all = connection.attend_each(&session, reading).await?;
     connection.keep(session);
     Ok(all)

@@ -96,6 +96,19 @@ const LATE_SQL: &str = "\
       AND a.attgenerated = '' AND given.expression ~ '\\mnextval\\('::pg_catalog.text \
     ORDER BY a.attnum";
 
+/// Whether a sequence could fill a column of `$1` named in `$2`: what the two above find is one of these.
+const FILLS_SQL: &str = "\
+    SELECT EXISTS (\
+        SELECT FROM pg_catalog.pg_attribute a \
+        WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) \
+          AND (a.atthasdef OR a.attidentity <> '' \
+               OR EXISTS (SELECT FROM pg_catalog.pg_type t WHERE t.oid = a.atttypid AND t.typtype = 'd') \
+               OR EXISTS (SELECT FROM pg_catalog.pg_depend d \
+                          JOIN pg_catalog.pg_class c ON c.oid = d.objid AND c.relkind = 'S' \
+                          WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+                            AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
+                            AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum)))";
+
 /// A sequence that fills a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sequence {
@@ -135,6 +148,17 @@ pub struct Moved {
     pub from: i64,
     /// The value of the column behind which it goes on.
     pub to: i64,
+}
+
+/// Whether [`of_columns`] and [`late`] could find something: what costs the server a tenth of these.
+///
+/// # Errors
+/// Those of the session.
+pub async fn could_fill(session: &Session, table: &Relation, columns: &[String]) -> Result<bool> {
+    let name = quote_relation(table);
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&columns, Type::TEXT_ARRAY)];
+    let rows = session.rows(FILLS_SQL, &parameters, "looking for the table's sequences").await?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
 /// The sequences that fill these columns of a table when a row does not bring their values; a table of more than `scan_bytes_max`
