@@ -40,16 +40,27 @@ pub(super) const TABLES_SQL: &str = "\
     FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace ORDER BY tree.level, n.nspname, c.relname";
 
+/// The access method of the index `ic`.
+macro_rules! method {
+    () => {
+        "(SELECT am.amname FROM pg_catalog.pg_am am WHERE am.oid = ic.relam)"
+    };
+}
+
 /// The indexes of these tables, with the constraint that each belongs to. Who applies what a subscription brings finds rows by the
 /// primary key where the replica identity is no index. What else depends on an index or
-/// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it.
+/// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it. Names
+/// are looked up one by one: the planner tries joins in every order, and three more take it longer than the rest.
 pub(super) const INDEXES_SQL: &str = concat!(
     "SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
            i.indisvalid AND i.indisready AND i.indislive, \
            i.indisreplident OR (i.indisprimary AND (c.relreplident = 'd' \
                OR EXISTS (SELECT FROM pg_catalog.pg_subscription_rel r JOIN tree s ON s.oid = r.srrelid))), \
-           i.indisclustered, i.indisreplident, am.amname, coalesce(ts.spcname, ''), \
-           ts.oid IS NULL OR pg_catalog.has_tablespace_privilege(ts.oid, 'CREATE'), \
+           i.indisclustered, i.indisreplident, ",
+    method!(),
+    ", \
+           coalesce((SELECT ts.spcname FROM pg_catalog.pg_tablespace ts WHERE ts.oid = ic.reltablespace), ''), \
+           ic.reltablespace = 0::pg_catalog.oid OR pg_catalog.has_tablespace_privilege(ic.reltablespace, 'CREATE'), \
            pg_catalog.obj_description(i.indexrelid, 'pg_class'), \
            con.contype::text, con.condeferrable, con.condeferred, pg_catalog.pg_get_constraintdef(con.oid), \
            pg_catalog.obj_description(con.oid, 'pg_constraint'), \
@@ -77,26 +88,27 @@ pub(super) const INDEXES_SQL: &str = concat!(
            (SELECT pg_catalog.bool_or(a.attlen < 0) FROM pg_catalog.pg_attribute a \
             WHERE a.attrelid = i.indexrelid AND a.attnum <= i.indnkeyatts), \
            i.indexprs IS NOT NULL OR i.indpred IS NOT NULL, \
-           i.indrelid, n.nspname, c.relname, ic.relkind = 'I', \
+           i.indrelid, (SELECT n.nspname FROM pg_catalog.pg_namespace n WHERE n.oid = c.relnamespace), c.relname, ic.relkind = 'I', \
            (SELECT h.inhparent FROM pg_catalog.pg_inherits h WHERE h.inhrelid = i.indexrelid), \
            (SELECT pg_catalog.string_agg(pg_catalog.format('%I=%L', o.option_name, o.option_value), ', ') \
             FROM pg_catalog.pg_options_to_table(ic.reloptions) o), \
-           am.amname = 'btree' AND ",
+           ",
+    method!(),
+    " = 'btree' AND ",
     compared_by_libc!(),
     ", \
-           i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR am.amname NOT IN ('btree', 'hash', 'brin') \
+           i.indexprs IS NOT NULL OR i.indpred IS NOT NULL OR ",
+    method!(),
+    " NOT IN ('btree', 'hash', 'brin') \
            OR EXISTS (SELECT FROM pg_catalog.pg_opclass o WHERE o.oid = ANY (i.indclass::pg_catalog.oid[]) AND NOT o.opcdefault), \
            (SELECT CASE WHEN pg_catalog.bool_and(a.attlen > 0) THEN pg_catalog.sum((a.attlen + 7) / 8 * 8) END \
             FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indexrelid) \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    JOIN pg_catalog.pg_am am ON am.oid = ic.relam \
-    LEFT JOIN pg_catalog.pg_tablespace ts ON ts.oid = ic.reltablespace \
     LEFT JOIN pg_catalog.pg_constraint con \
       ON con.conindid = i.indexrelid AND con.conrelid = i.indrelid AND con.contype IN ('p', 'u', 'x') \
-    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, n.nspname"
+    ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, 27"
 );
 
 /// The definitions of the indexes `$1`, and of the exclusion constraint of each: asked under whatever `search_path` they are to be read in.
