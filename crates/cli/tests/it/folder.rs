@@ -308,6 +308,82 @@ fn where_a_table_was_emptied_a_mended_file_is_told_as_changed_and_begins_anew_wh
     assert_eq!(database.value(stored), "9000 1 8000");
 }
 
+/// As without a name: what has changed is said, and where nothing of the job is left it begins anew.
+#[test]
+fn a_named_job_tells_which_file_has_changed_and_begins_anew_where_its_rows_are_gone() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE n (a int, b text)");
+    let rows = |count: u32| (0..count).map(|no| format!("{no},some text\n")).collect::<String>();
+    files.put("a.csv", rows(6000).as_bytes());
+    files.put("c.csv", (rows(9000) + "bad,some text\n").as_bytes());
+    let run = |code| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "n", "--job-id", "nightly"]);
+        let load = load.args(["--format", "csv", "--jobs", "1", "--chunk-size", "64kB"]);
+        load.arg(files.path().join("*.csv")).run(PATIENCE).expect_code(code).stderr
+    };
+    run(1);
+    assert_ne!(database.value("SELECT count(*) FROM n"), "0");
+    files.put("c.csv", rows(9000).as_bytes());
+    let refused = run(1);
+    assert!(
+        refused.contains("/c.csv: the sources are not what job nightly read when it began at "),
+        "{refused}"
+    );
+    assert!(refused.contains("or --force loads all of them, as they are now, beside the "), "{refused}");
+    database.sql("TRUNCATE n");
+    run(0);
+    assert_eq!(database.value("SELECT count(*) FROM n"), "15000");
+    let again = run(1);
+    assert!(again.contains("this job finished"), "{again}");
+}
+
+/// A new file beside a mended one stands in the way of that; the hint says so, and holds.
+#[test]
+fn a_mended_file_comes_in_where_a_new_one_beside_it_is_moved_aside_as_the_hint_says() {
+    let files = Files::new();
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE n (a int, b text)");
+    let rows = |count: u32| (0..count).map(|no| format!("{no},some text\n")).collect::<String>();
+    files.put("a.csv", rows(6000).as_bytes());
+    files.put("b.csv", b"bad,some text\n");
+    let run = |more: &[&str], code| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "n", "--format", "csv"]);
+        let load =
+            load.args(["--jobs", "1", "--chunk-size", "64kB"]).args(more).arg(files.path().join("*.csv"));
+        load.run(PATIENCE).expect_code(code).stderr
+    };
+    run(&[], 1);
+    assert_eq!(database.value("SELECT count(*) FROM n"), "6000");
+    files.put("b.csv", rows(500).as_bytes());
+    files.put("c.csv", rows(70).as_bytes());
+    let refused = run(&[], 1);
+    assert!(refused.contains("/b.csv: the sources are not what job "), "{refused}");
+    assert!(
+        refused.contains("/c.csv came since: move it aside for one run, which goes on with "),
+        "{refused}"
+    );
+    let (here, aside) = (files.path().join("c.csv"), files.path().join("c.aside"));
+    std::fs::rename(&here, &aside).unwrap();
+    run(&[], 0);
+    assert_eq!(database.value("SELECT count(*) FROM n"), "6500");
+    std::fs::rename(&aside, &here).unwrap();
+    run(&["--known", "skip"], 0);
+    assert_eq!(database.value("SELECT count(*) FROM n"), "6570");
+
+    // Of a file that is in already, it would not help.
+    database.sql("TRUNCATE n; DROP SCHEMA howdah CASCADE");
+    files.put("b.csv", b"bad,some text\n");
+    run(&[], 1);
+    files.put("a.csv", rows(5000).as_bytes());
+    files.put("d.csv", rows(10).as_bytes());
+    let refused = run(&[], 1);
+    assert!(
+        refused.contains("the sources are not what job ") && !refused.contains("came since"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn a_file_that_was_mended_while_a_run_is_at_work_or_loaded_by_itself_since_is_not_loaded_twice() {
     let plain = [csv(87, 1, 6000), csv(88, 20_001, 300)];

@@ -273,7 +273,11 @@ fn a_named_job_takes_mended_files() {
     let again = run("1,x\n", &[], 1);
     assert!(again.0.contains("this job finished"), "{}", again.0);
     let other = run("1,x\n2,y\n", &[], 1);
-    assert!(other.0.contains("job nightly is in the ledger with other files"), "{}", other.0);
+    assert!(
+        other.0.contains("/n.csv: job nightly is in the ledger with other files: this file has 8 bytes now"),
+        "{}",
+        other.0
+    );
     assert_eq!(run("1,x\n2,y\n", &["--force"], 0).1, "3");
 }
 

@@ -273,8 +273,8 @@ impl Identity {
             }
         }
         if !job.force {
-            let changed = known.iter().filter(|row| row.job_id != name && self.is_changed(row));
-            changed::expect_none(connection, session, &ledger, job, changed, found).await?;
+            let changed = known.iter().filter(|row| self.is_changed(row));
+            changed::expect_none((connection, session, &ledger), job, changed, versions, found).await?;
         }
         let first = match first {
             // Files of it have changed since it got its name.
@@ -285,12 +285,15 @@ impl Identity {
             return Ok(fresh(name, job));
         };
         if !known.iter().any(|row| row.plan.identity == self.identity) {
+            // Nothing is left of what these have stored, or they would have been refused.
+            let gone: Vec<&str> =
+                known.iter().filter(|row| self.is_changed(row)).map(|row| row.job_id.as_str()).collect();
             if self.has_other_files(&first)
-                && (job.force || !ledger.has_stored(session, &self.work_key, &name).await?)
+                && (job.force || !ledger.has_stored(session, &self.work_key, &name, &gone).await?)
             {
                 return Ok(fresh(ledger.next_name(session, &name).await?, job));
             }
-            self.refuse_other_work(&first)?;
+            self.refuse_other_work(&first, found)?;
         }
         // A later run of the same files has another name: it was forced, or the table was gone. One that did not end
         // is gone on with, so that its part is not left in the table.
@@ -326,7 +329,7 @@ impl Identity {
         }
         let settled = mended::go_on((connection, session, ledger), job, &row, versions).await?;
         if settled.is_none() && job.resumes.is_some() && !job.force {
-            return Err(changed::error(&row, found));
+            return Err(changed::refusal((session, ledger), job, &row, versions, found).await?);
         }
         Ok(settled)
     }
@@ -386,16 +389,16 @@ impl Identity {
     }
 
     /// A name given by the user must mean the same work, and the same files, each time.
-    fn refuse_other_work(&self, row: &JobRow) -> Result<()> {
-        if row.work_key == self.work_key && (row.plan.identity == self.identity || !rereadable(row)) {
+    fn refuse_other_work(&self, row: &JobRow, found: &[Version]) -> Result<()> {
+        if row.work_key != self.work_key {
+            let message = format!("job {} is in the ledger with other sources, table or options", row.job_id);
+            return Err(Error::new(ErrorKind::SourceChanged, message)
+                .with_hint("choose another --job-id, or give the job what it was begun with"));
+        }
+        if row.plan.identity == self.identity || !rereadable(row) {
             return Ok(());
         }
-        let what = if row.work_key == self.work_key { "files" } else { "sources, table or options" };
-        Err(Error::new(
-            ErrorKind::SourceChanged,
-            format!("job {} is in the ledger with other {what}", row.job_id),
-        )
-        .with_hint("choose another --job-id, or give the job what it was begun with"))
+        Err(changed::other_files(row, found))
     }
 }
 

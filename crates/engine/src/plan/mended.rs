@@ -23,6 +23,36 @@ pub(super) async fn go_on(
     row: &JobRow,
     versions: &[Version],
 ) -> Result<Option<Settled>> {
+    let Some(changed) = read_as_now((session, ledger), job, row, versions).await? else { return Ok(None) };
+    let settled = earlier::go_on(connection, session, ledger, job, row.clone()).await?;
+    // What strangers may have written of the job is compared with what its files say, and these are others by now.
+    let goes_on = |settled: &Settled| settled.earlier.is_some() && settled.doubted_for.is_empty();
+    Ok(settled.filter(goes_on).map(|settled| Settled { changed, ..settled }))
+}
+
+/// The job would go on with the files of it that have changed, were it not for these that came since.
+///
+/// # Errors
+/// Those of ledger and session.
+pub(super) async fn goes_on_without(
+    of_ledger: (&Session, &Ledger),
+    job: &Job,
+    row: &JobRow,
+    versions: &[Version],
+    came: &[&Version],
+) -> Result<bool> {
+    let has_come = |version: &Version| came.iter().any(|came| came.location == version.location);
+    let own: Vec<Version> = versions.iter().filter(|version| !has_come(version)).cloned().collect();
+    Ok(read_as_now(of_ledger, job, row, &own).await?.is_some())
+}
+
+/// The numbers of the files that the job would read as they are now; `None` where it does not go on with what has changed.
+async fn read_as_now(
+    (session, ledger): (&Session, &Ledger),
+    job: &Job,
+    row: &JobRow,
+    versions: &[Version],
+) -> Result<Option<Vec<u32>>> {
     let arrival = &row.plan.job.arrival;
     let is_plain = arrival.mode == Mode::Append && !arrival.is_staged() && !arrival.check;
     if job.force || !is_plain || row.status == JobStatus::Done || row.chunks == 0 {
@@ -34,13 +64,8 @@ pub(super) async fn go_on(
         return Ok(None);
     }
     // Were its rows loaded again by --force, that would be a new job, which doubles those that are there in other tables.
-    if !emptied::behind(session, ledger, &row.plan).await?.is_empty() {
-        return Ok(None);
-    }
-    let settled = earlier::go_on(connection, session, ledger, job, row.clone()).await?;
-    // What strangers may have written of the job is compared with what its files say, and these are others by now.
-    let goes_on = |settled: &Settled| settled.earlier.is_some() && settled.doubted_for.is_empty();
-    Ok(settled.filter(goes_on).map(|settled| Settled { changed, ..settled }))
+    let is_whole = emptied::behind(session, ledger, &row.plan).await?.is_empty();
+    Ok(is_whole.then_some(changed))
 }
 
 /// The numbers of the files that have changed; `None` if there are none, or if the files are not the same by their names.

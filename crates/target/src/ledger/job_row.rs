@@ -166,18 +166,25 @@ impl Ledger {
         self.select(session, which, &[(&work_key, Type::TEXT), (&identity, Type::TEXT)]).await
     }
 
-    /// A run of this work under this name, or one that begins so, has stored something.
+    /// A run of this work under this name, or one that begins so, has stored something; these jobs do not count.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn has_stored(&self, session: &Session, work_key: &str, name: &str) -> Result<bool> {
+    pub async fn has_stored(
+        &self,
+        session: &Session,
+        work_key: &str,
+        name: &str,
+        gone: &[&str],
+    ) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT FROM {schema}.job j WHERE j.work_key = $1 AND pg_catalog.starts_with(j.job_id, $2) \
-             AND EXISTS (SELECT FROM {schema}.chunk c WHERE c.job_id = j.job_id))",
+             AND j.job_id <> ALL ($3) AND EXISTS (SELECT FROM {schema}.chunk c WHERE c.job_id = j.job_id))",
             schema = self.quoted
         );
-        let asked =
-            session.client().query_typed_one(&sql, &[(&work_key, Type::TEXT), (&name, Type::TEXT)]).await;
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&work_key, Type::TEXT), (&name, Type::TEXT), (&gone, Type::TEXT_ARRAY)];
+        let asked = session.client().query_typed_one(&sql, &parameters).await;
         asked.map(|row| row.get(0)).map_err(|error| self.error(&error, "reading the ledger's jobs"))
     }
 
