@@ -36,17 +36,29 @@ const RULES_SQL: &str = "\
     WHERE r.ev_class = pg_catalog.to_regclass($1)::pg_catalog.oid AND r.ev_type::pg_catalog.text = ANY ($2) \
       AND (r.ev_enabled <> 'D' OR r.ev_type = '2')";
 
+/// The names of the rules of the table on these events, in one text; `None` if it has none.
+///
+/// # Errors
+/// Those of the session.
+pub(crate) async fn rules(
+    session: &Session,
+    relation: &Relation,
+    events: &[Event],
+) -> Result<Option<String>> {
+    let name = quote_relation(relation);
+    let codes: Vec<&str> = events.iter().map(|event| event.code()).collect();
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&codes, Type::TEXT_ARRAY)];
+    let row = session.client().query_typed_one(RULES_SQL, &parameters).await;
+    row.map(|row| row.get(0)).map_err(|error| session_error(&error, "looking for rules of the table"))
+}
+
 /// Refuses a table whose rules would rewrite how rows come into it.
 ///
 /// # Errors
 /// Table, with the rules; those of the session.
 pub async fn expect_no_rules(session: &Session, relation: &Relation, events: &[Event]) -> Result<()> {
+    let Some(rules) = rules(session, relation, events).await? else { return Ok(()) };
     let name = quote_relation(relation);
-    let codes: Vec<&str> = events.iter().map(|event| event.code()).collect();
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&codes, Type::TEXT_ARRAY)];
-    let row = session.client().query_typed_one(RULES_SQL, &parameters).await;
-    let row = row.map_err(|error| session_error(&error, "looking for rules of the table"))?;
-    let Some(rules) = row.get::<_, Option<String>>(0) else { return Ok(()) };
     let message = format!(
         "rows would come into {relation} by INSERT, which its rules ({rules}) rewrite: they might go elsewhere, or nowhere"
     );

@@ -68,14 +68,19 @@ pub(super) async fn choose(
         let stay: Vec<Check> =
             found.checks.iter().filter(|check| !rebuilt.contains(check.name.as_str())).cloned().collect();
         let has_ledger = ledger_of(&plan.job).is_some();
-        plans.push(match plan.job.triggers {
+        let mut of_table = match plan.job.triggers {
             TriggersChoice::Keep if found.is_replica => unfired(relation, &found, &stay),
             TriggersChoice::Keep => kept(relation, &found, &stay, rows as f64),
             TriggersChoice::Disable => {
                 let way = way(relation, &found, &stay, has_ledger, session.server_version())?;
                 silenced(relation, &found, &stay, way)
             }
-        });
+        };
+        if let Some(rules) = &found.rules {
+            of_table.notes.push(passed_by(rules));
+            of_table.costly = true;
+        }
+        plans.push(of_table);
     }
     Ok(plans)
 }
@@ -116,6 +121,13 @@ fn kept(relation: &Relation, found: &Triggers, stay: &[Check], rows: f64) -> Tri
         ));
     }
     TriggersPlan { relation: relation.clone(), way: TriggersWay::Keep, notes, costly: costs_s >= COSTLY_S }
+}
+
+/// What becomes of rules on INSERT.
+fn passed_by(rules: &str) -> String {
+    format!(
+        "the rules on INSERT ({rules}) do nothing to these rows: COPY passes rules by, where INSERT would not"
+    )
 }
 
 const OF_ROLE: &str = "the role has session_replication_role = replica";

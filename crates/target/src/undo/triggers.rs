@@ -8,6 +8,7 @@ use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, NewUndo, UndoKind};
 use crate::locks::named;
+use crate::rewrite::{self, Event};
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use crate::tree::BY_NAME_SQL;
@@ -34,6 +35,8 @@ pub struct Triggers {
     pub replica: Vec<String>,
     /// Constraints that triggers of the server check: foreign keys, and keys that are deferrable.
     pub checks: Vec<Check>,
+    /// The names of rules on INSERT, which COPY passes by.
+    pub rules: Option<String>,
 }
 
 /// A trigger that somebody has made.
@@ -66,10 +69,10 @@ pub struct Check {
 }
 
 impl Triggers {
-    /// Nothing fires.
+    /// Nothing fires, and no rule is passed by.
     pub fn is_empty(&self) -> bool {
-        let Triggers { fired, always, replica, checks, .. } = self;
-        fired.is_empty() && always.is_empty() && replica.is_empty() && checks.is_empty()
+        let Triggers { fired, always, replica, checks, rules, .. } = self;
+        fired.is_empty() && always.is_empty() && replica.is_empty() && checks.is_empty() && rules.is_none()
     }
 }
 
@@ -109,16 +112,17 @@ pub async fn look(session: &Session, relation: &Relation) -> Result<Triggers> {
     let fail = |error| session_error(&error, "reading the table's triggers");
     let client = session.client();
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
-    let asked = future::join3(
+    let asked = future::join4(
         client.batch_execute(&begin),
         read(session, relation, Definitions::Left),
+        rewrite::rules(session, relation, &[Event::Insert]),
         client.batch_execute("ROLLBACK"),
     );
-    let (begun, rows, ended) = asked.await;
+    let (begun, rows, rules, ended) = asked.await;
     begun.map_err(fail)?;
-    let rows = rows?;
+    let (rows, rules) = (rows?, rules?);
     ended.map_err(fail)?;
-    Ok(found(&rows, false, session.server_version()))
+    Ok(Triggers { rules, ..found(&rows, false, session.server_version()) })
 }
 
 /// The same, and tries what this role may: what it may not stands in the server's log.
@@ -130,17 +134,21 @@ pub async fn look_and_try(session: &Session, relation: &Relation) -> Result<Trig
     let client = session.client();
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}");
     // Sent together.
-    let (begun, rows) =
-        future::join(client.batch_execute(&begin), read(session, relation, Definitions::Left)).await;
+    let asked = future::join3(
+        client.batch_execute(&begin),
+        read(session, relation, Definitions::Left),
+        rewrite::rules(session, relation, &[Event::Insert]),
+    );
+    let (begun, rows, rules) = asked.await;
     begun.map_err(fail)?;
-    let rows = rows?;
+    let (rows, rules) = (rows?, rules?);
     // Who may is for the server to say: extensions of managed servers have a say in it.
     let may_replica = match client.batch_execute("SET LOCAL session_replication_role TO replica").await {
         Err(error) if error.as_db_error().is_some() => false,
         tried => tried.map(|()| true).map_err(fail)?,
     };
     client.batch_execute("ROLLBACK").await.map_err(fail)?;
-    Ok(found(&rows, may_replica, session.server_version()))
+    Ok(Triggers { rules, ..found(&rows, may_replica, session.server_version()) })
 }
 
 /// Of the triggers that are read.
@@ -199,7 +207,8 @@ fn found(rows: &[Row], may_replica: bool, server_version: u32) -> Triggers {
     }
     let role = rows.first().map(|row| row.get(14)).unwrap_or_default();
     let is_replica = rows.first().is_some_and(|row| row.get(15));
-    Triggers { role, may_replica, is_replica, fired, always, replica, checks: checks.into_iter().collect() }
+    let checks = checks.into_iter().collect();
+    Triggers { role, may_replica, is_replica, fired, always, replica, checks, rules: None }
 }
 
 fn add(names: &mut Vec<String>, name: &str) {
