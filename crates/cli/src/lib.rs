@@ -95,8 +95,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     let runtime = match start().and_then(|runtime| signals::listen(stop.clone()).map(|()| runtime)) {
         Ok(runtime) => runtime,
         Err(error) => {
-            let error = Error::new(ErrorKind::Local, format!("cannot start: {error}"));
-            return give_up(&error, &printer).code();
+            return give_up(&cannot_start(&error), &printer).code();
         }
     };
     let process = Process { printer: &printer, stop: &stop, site_packages };
@@ -121,12 +120,26 @@ fn told_by_error(work: impl FnOnce() -> Result<Exit, Error>) -> Result<Exit, Err
     })
 }
 
+/// What to do where the system has no memory, or no room for another thread.
+const ROOM_HINT: &str = "raise the limit that is reached, of memory (ulimit -v) or of threads and processes (ulimit -u, pids.max of a \
+     cgroup), or end other processes";
+
+/// The error of a command that has not begun.
+fn cannot_start(error: &std::io::Error) -> Error {
+    let told = Error::new(ErrorKind::Local, format!("cannot start: {error}"));
+    match error.kind() {
+        // EAGAIN of a thread that is not made, and ENOMEM.
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::OutOfMemory => told.with_hint(ROOM_HINT),
+        _ => told,
+    }
+}
+
 /// The threads of the command. Without memory or room for them tokio panics, and then waits without end for those that it has.
 fn start() -> std::io::Result<Runtime> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {
         let told = "error: cannot start: the system has no memory for threads, or lets this user have no more of them";
-        let _ = writeln!(std::io::stderr(), "{told}");
+        let _ = writeln!(std::io::stderr(), "{told}\nhint: {ROOM_HINT}");
         std::process::exit(Exit::Failure.code().into());
     }));
     let runtime = Builder::new_multi_thread().enable_all().build();
