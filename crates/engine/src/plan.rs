@@ -31,6 +31,7 @@ mod new_partitions;
 mod new_table;
 mod null_words;
 mod numbering;
+mod orders;
 mod part;
 mod policies;
 mod published;

@@ -240,3 +240,42 @@ fn days_that_stay_text_for_their_order_name_the_orders_they_may_have() {
         "2024-04-03 2024-04-03 10:05:00"
     );
 }
+
+/// The sample of a file holds no more than days that are the same in every order; a day behind it is not.
+#[test]
+fn days_that_a_sample_does_not_show_go_by_the_order_of_the_server() {
+    let mut text = "id,day\n".to_owned();
+    for id in 0..60_000 {
+        let day = if id == 30_001 { "05/03/2024".to_owned() } else { format!("01/01/{}", 2000 + id % 24) };
+        let _ = writeln!(text, "{id},{day}");
+    }
+    let files = Files::new();
+    let plain = files.put("days.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE days (id int, day date); CREATE TABLE same (id int, day date)");
+    let dmy = |args: &[&str]| load(&database).args(args).envs([("PGDATESTYLE", "ISO, DMY")]);
+    let piped = |args: &[&str]| dmy(args).arg("-").stdin(text.as_bytes());
+    let settles = "--types day=date:d/m/y or day=date:m/d/y settles it";
+    for load in [
+        dmy(&["--table", "days"]).arg(&plain),
+        piped(&["--table", "days"]),
+        piped(&["--create", "--types", "day=date", "--table", "made"]),
+    ] {
+        let told = load.run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("DateStyle decides") && told.contains(settles), "{told}");
+    }
+    for table in ["days", "made"] {
+        let day = format!("SELECT string_agg(DISTINCT day::text, ' ') FROM {table} WHERE id = 30001");
+        assert_eq!(database.value(&day), "2024-03-05", "{table}");
+    }
+
+    // One file of a table does not tell the order of another one, and where all is seen nothing is open.
+    let same = files.put("a.csv", b"id,day\n1,01/01/2020\n2,02/02/2021\n");
+    let open = files.put("b.csv", b"id,day\n3,05/03/2024\n");
+    let told = dmy(&["--table", "same"]).args([&same, &open]).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(settles), "{told}");
+    assert_eq!(database.value("SELECT day FROM same WHERE id = 3"), "2024-03-05");
+    let again = files.put("c.csv", b"id,day\n4,01/01/2020\n");
+    let told = dmy(&["--table", "same"]).arg(&again).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("DateStyle decides"), "{told}");
+}

@@ -10,6 +10,7 @@ use super::head::{Head, Written};
 use super::ledger_of;
 use super::nameless;
 use super::new_table;
+use super::orders;
 use super::waiting;
 use super::whole::{Extent, Wholes};
 use crate::Context;
@@ -89,7 +90,7 @@ pub(super) async fn plan_all(
             Ok(chosen) => chosen,
             Err(error) => return Err(with_maker(context, session, job, &shape, error).await),
         };
-        prove_orders(job, &shape, &wholes, &mut chosen, &mut heads).await?;
+        orders::prove(job, &shape.table, &wholes, &mut chosen, &mut heads).await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
         tell_open_points(&shape.table, &readings, &mut chosen, &heads);
@@ -224,44 +225,6 @@ fn columns(job: &Job, shape: &Shape, head: &Head) -> Result<Columns> {
     chosen.map_err(|error| error.in_file(head.object().location()))
 }
 
-/// Looks for values that tell day from month, and says where there are none.
-async fn prove_orders(
-    job: &Job,
-    shape: &Shape,
-    wholes: &Wholes<'_>,
-    chosen: &mut [Columns],
-    heads: &mut [Head],
-) -> Result<()> {
-    let open = heads.iter_mut().zip(chosen.iter());
-    let open = open.filter(|(head, chosen)| !open_orders(job, shape, head, chosen).is_empty());
-    wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
-    // What another file proves is no more open.
-    let proven: Vec<String> = joined(chosen, heads)
-        .into_iter()
-        .filter(|(_, (_, among))| among.proves_order())
-        .map(|(name, _)| name.clone())
-        .collect();
-    for (head, chosen) in heads.iter().zip(chosen) {
-        for (column, contradict) in open_orders(job, shape, head, chosen) {
-            if contradict {
-                let message = format!("the days in {column} are not all in one order of day and month");
-                return Err(Error::new(ErrorKind::Columns, message)
-                    .in_file(head.object().location())
-                    .with_hint(format!(
-                        "--types {column}=date:d/m/y says which it is, and others are refused"
-                    )));
-            }
-            if !proven.contains(&column) {
-                chosen.unsure.push(format!(
-                    "no value seen of {column} tells day from month: the server's DateStyle decides; --types \
-                     {column}=date:d/m/y settles it"
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Of a file that was cut into pieces only the first has a header: whether the others' fields are in its order or in the table's,
 /// nobody knows.
 fn expect_one_order(chosen: &[Columns], heads: &[Head]) -> Result<()> {
@@ -287,20 +250,6 @@ fn expect_one_order(chosen: &[Columns], heads: &[Head]) -> Result<()> {
     Err(Error::new(ErrorKind::Columns, message)
         .in_file(of_other.object().location())
         .with_hint("name the columns with --columns, in the order of the fields; or load the files by a command for each kind"))
-}
-
-/// Columns of days whose order nothing seen so far proves and nobody has told, and whether each order is contradicted.
-fn open_orders(job: &Job, shape: &Shape, head: &Head, chosen: &Columns) -> Vec<(String, bool)> {
-    let seen = head.found.iter().flat_map(|found| found.columns.states.iter().zip(&found.columns.among));
-    let open = |(field, (state, among)): (&Option<String>, (&ColumnState, &Among))| {
-        let column = shape.table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
-        if columns::is_told(job, &column.name) {
-            return None;
-        }
-        infer::is_order_open(state, among, &column.type_name)
-            .then(|| (column.name.clone(), among.days_contradict()))
-    };
-    chosen.fields.iter().zip(seen).filter_map(open).collect()
 }
 
 /// Columns of a new table to which the empty field is NULL in quotes, too, where it is without.
@@ -417,7 +366,9 @@ fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Re
         let Some(column) = table.columns.iter().find(|column| column.name == *name) else { continue };
         let told = columns::told(job, name).map(|written| infer::parse_type(written)).transpose()?;
         let told = told.and_then(|(_, reading)| reading);
-        if let Some(reading) = told.or_else(|| infer::reading_for(&state, &among, &column.type_name)) {
+        let proven = || infer::reading_for(&state, &among, &column.type_name);
+        let agreed = || orders::agreed(column, &state, &among, heads);
+        if let Some(reading) = told.or_else(proven).or_else(agreed) {
             readings.insert(name.clone(), Some(reading));
         } else if let Some(why) = infer::doubtful(&state, &among, &column.type_name) {
             return Err(columns::doubtful(column, why));

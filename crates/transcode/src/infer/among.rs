@@ -8,6 +8,7 @@ use super::facts::{DateFacts, dressed};
 use super::grouped::{VALUE_BYTES_MAX, take_apart};
 use super::kinds::Kinds;
 use super::number;
+use super::verdict::order_name;
 use howdah_model::{DateOrder, Reading};
 
 /// Stands for numbers that only PostgreSQL's own spelling has, as `1.10e-05` and `.5`: they say that the point is the decimal
@@ -134,6 +135,16 @@ impl Among {
 
     /// The order that all days are in, if they prove one.
     pub(super) fn order(&self) -> Option<DateOrder> {
+        self.days.only_order()
+    }
+
+    /// The orders in which all days exist, as `--types` names them.
+    pub fn orders_left(&self) -> Vec<&'static str> {
+        self.days.orders_left().map(order_name).collect()
+    }
+
+    /// The order of the days seen, or any of those in which they are the same days.
+    pub fn agreed_order(&self) -> Option<DateOrder> {
         self.days.proven()
     }
 
@@ -145,11 +156,6 @@ impl Among {
             Reading::MonthName => state.named_dates.far != 0,
             _ => false,
         }
-    }
-
-    /// Each order has a day that does not exist in it.
-    pub fn days_contradict(&self) -> bool {
-        !self.days.is_possible()
     }
 }
 

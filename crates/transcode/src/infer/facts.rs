@@ -408,12 +408,24 @@ impl DateFacts {
         self.refused != super::date::order::ALL
     }
 
-    /// The order of all dates: the one left, or any of those left if all give the same days. `None`: the
+    /// The order of all dates seen: the one left, or any of those left if all give the same days. `None`: the
     /// data does not say.
     pub(super) fn proven(&self) -> Option<DateOrder> {
-        let left = || ORDERS.iter().filter(|(_, flag)| self.refused & flag == 0);
-        let differ = left().any(|(_, one)| left().any(|(_, two)| self.differ & pair(*one, *two) != 0));
-        if differ { None } else { left().next_back().map(|(order, _)| *order) }
+        let left = || ORDERS.iter().map(|(_, flag)| *flag).filter(|flag| self.refused & flag == 0);
+        let differ = left().any(|one| left().any(|two| self.differ & pair(one, two) != 0));
+        if differ { None } else { self.orders_left().next_back() }
+    }
+
+    /// The order of these dates and of all others beside them: the only one left. Where several are left and give the
+    /// same days, as for 01/01/2020, a date that was not seen may be another day in each.
+    pub(super) fn only_order(&self) -> Option<DateOrder> {
+        let mut left = self.orders_left();
+        left.next().filter(|_| left.next().is_none())
+    }
+
+    /// Orders in which every date exists.
+    pub(super) fn orders_left(&self) -> impl DoubleEndedIterator<Item = DateOrder> + '_ {
+        ORDERS.iter().filter(|(_, flag)| self.refused & flag == 0).map(|(order, _)| *order)
     }
 }
 

@@ -213,7 +213,7 @@ pub fn is_order_open(state: &ColumnState, among: &Among, type_name: &str) -> boo
         && !state.is_empty()
         && state.possible.meet(Kinds::DATE)
         && state.dates.ordered
-        && state.dates.proven().is_none()
+        && state.dates.only_order().is_none()
 }
 
 /// The values are numbers whose comma or point may stand before a fraction or between groups.
@@ -252,7 +252,7 @@ fn moment(state: &ColumnState, among: &Among) -> Option<Reading> {
         return None;
     }
     if state.possible.meet(Kinds::DATE) {
-        return state.dates.proven().filter(|_| state.dates.ordered).map(Reading::Date);
+        return state.dates.only_order().filter(|_| state.dates.ordered).map(Reading::Date);
     }
     if state.possible.meet(Kinds::NAMED_DATE) {
         return Some(Reading::MonthName);
@@ -440,6 +440,8 @@ mod tests {
         assert_eq!(of(&["01/02/2024", "31 Jan 2024", "31/01/2024"], "date"), (dmy, false));
         assert_eq!(of(&["01/02/2024", "unknown"], "date"), (None, true));
         assert_eq!(of(&["13/01/2024", "01/13/2024"], "date"), (None, true));
+        assert_eq!(of(&["01/01/2020", "02/02/2021"], "date"), (None, true));
+        assert_eq!(of(&["01/01/2020", "unknown"], "date"), (None, true));
         assert_eq!(of(&["2024-01-31", "unknown"], "date"), (None, false));
         assert_eq!(of(&["31/01/2024", "unknown"], "text"), (None, false));
         assert_eq!(of(&["unknown", "1.5", "20240131"], "date"), (None, false));

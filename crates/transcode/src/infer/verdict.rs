@@ -100,11 +100,7 @@ impl ColumnState {
         else {
             return Vec::new();
         };
-        let orders = match self.dates.proven() {
-            Some(order) => vec![order],
-            None => possible_orders(&self.dates),
-        };
-        orders.into_iter().map(|order| format!("{type_name}:{}", order_name(order))).collect()
+        self.dates.orders_left().map(|order| format!("{type_name}:{}", order_name(order))).collect()
     }
 
     /// No value was seen yet.
@@ -199,7 +195,7 @@ impl ColumnState {
             return Ok(Candidate::new(Kinds::DATE, type_name, "dates with the year first"));
         }
         let Some(order) = self.dates.proven() else {
-            let orders: Vec<&str> = possible_orders(&self.dates).into_iter().map(order_name).collect();
+            let orders: Vec<&str> = self.dates.orders_left().map(order_name).collect();
             return Err(format!("dates that may be {}", orders.join(" or ")));
         };
         let evidence = format!("dates in the order {}, no other fits all", order_name(order));
@@ -370,11 +366,6 @@ fn date_type(facts: &DateFacts) -> Result<&'static str, String> {
         flags if flags & timed::ZONED == 0 => Ok("timestamp"),
         _ => Err("times with an offset from UTC and without".to_owned()),
     }
-}
-
-fn possible_orders(facts: &DateFacts) -> Vec<DateOrder> {
-    let left = super::date::ORDERS.iter().filter(|(_, flag)| facts.refused & flag == 0);
-    left.map(|(order, _)| *order).collect()
 }
 
 pub(super) fn order_name(order: DateOrder) -> &'static str {

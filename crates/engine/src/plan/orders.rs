@@ -1,0 +1,107 @@
+//! Columns of days in numbers, of which no value tells in what order day, month and year are.
+
+use super::columns::{self, Columns};
+use super::head::Head;
+use super::tables::joined;
+use super::whole::{Extent, Wholes};
+use howdah_model::{Column, Error, ErrorKind, Job, Reading, Result, Table};
+use howdah_transcode::infer::{self, Among, ColumnState};
+
+/// A column of one file whose order is open.
+struct Open {
+    column: String,
+    /// As `--types` writes its type.
+    type_name: &'static str,
+    /// The orders that its values may have.
+    left: Vec<&'static str>,
+}
+
+/// Looks for values that prove the order of days, and says where there are none.
+pub(super) async fn prove(
+    job: &Job,
+    table: &Table,
+    wholes: &Wholes<'_>,
+    chosen: &mut [Columns],
+    heads: &mut [Head],
+) -> Result<()> {
+    let open = heads.iter_mut().zip(chosen.iter());
+    let open = open.filter(|(head, chosen)| !open_orders(job, table, head, chosen).is_empty());
+    wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
+    let settled = settled(table, chosen, heads);
+    for (head, chosen) in heads.iter().zip(chosen) {
+        for open in open_orders(job, table, head, chosen) {
+            if open.left.is_empty() {
+                return Err(contradicting(&open.column).in_file(head.object().location()));
+            }
+            if !settled.contains(&open.column) {
+                chosen.unsure.push(told(&open));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Columns whose order another file proves, or in which the order does not matter.
+fn settled(table: &Table, chosen: &[Columns], heads: &[Head]) -> Vec<String> {
+    let is_settled = |name: &String, state: &ColumnState, among: &Among| {
+        let column = table.columns.iter().find(|column| column.name == *name);
+        among.proves_order() || column.is_some_and(|column| agreed(column, state, among, heads).is_some())
+    };
+    let seen = joined(chosen, heads).into_iter();
+    seen.filter(|(name, (state, among))| is_settled(name, state, among))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// Any order will do where all values were seen and are the same days in each order left, as 01/01/2020 is.
+pub(super) fn agreed(column: &Column, state: &ColumnState, among: &Among, heads: &[Head]) -> Option<Reading> {
+    let are_all_seen =
+        || heads.iter().all(|head| head.found.as_ref().is_some_and(|found| found.columns.complete));
+    let is_open = infer::is_order_open(state, among, &column.type_name) && are_all_seen();
+    if is_open { among.agreed_order().map(Reading::Date) } else { None }
+}
+
+fn contradicting(column: &str) -> Error {
+    let message = format!("the days in {column} are not all in one order of day and month");
+    Error::new(ErrorKind::Columns, message)
+        .with_hint(format!("--types {column}=date:d/m/y says which it is, and others are refused"))
+}
+
+fn told(open: &Open) -> String {
+    let column = &open.column;
+    format!(
+        "no value seen of {column} tells day from month: the server's DateStyle decides; --types {} settles it",
+        open.spelled()
+    )
+}
+
+impl Open {
+    /// Each order left, as `--types` takes it.
+    fn spelled(&self) -> String {
+        let spelled = |order: &&str| format!("{}={}:{order}", self.column, self.type_name);
+        self.left.iter().map(spelled).collect::<Vec<String>>().join(" or ")
+    }
+}
+
+/// Columns of days whose order nothing seen so far proves and nobody has told.
+fn open_orders(job: &Job, table: &Table, head: &Head, chosen: &Columns) -> Vec<Open> {
+    let seen = head.found.iter().flat_map(|found| found.columns.states.iter().zip(&found.columns.among));
+    let open = |(field, (state, among)): (&Option<String>, (&ColumnState, &Among))| {
+        let column = table.columns.iter().find(|column| Some(&column.name) == field.as_ref())?;
+        if columns::is_told(job, &column.name) || !infer::is_order_open(state, among, &column.type_name) {
+            return None;
+        }
+        let left = among.orders_left();
+        Some(Open { column: column.name.clone(), type_name: type_word(&column.type_name), left })
+    };
+    chosen.fields.iter().zip(seen).filter_map(open).collect()
+}
+
+/// A type of time, short.
+fn type_word(type_name: &str) -> &'static str {
+    match type_name {
+        name if !name.starts_with("timestamp") => "date",
+        name if name.contains("with time zone") || name.starts_with("timestamptz") => "timestamptz",
+        _ => "timestamp",
+    }
+}
