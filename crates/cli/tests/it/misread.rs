@@ -279,3 +279,26 @@ fn days_that_a_sample_does_not_show_go_by_the_order_of_the_server() {
     let told = dmy(&["--table", "same"]).arg(&again).run(PATIENCE).expect_code(0).stderr;
     assert!(!told.contains("DateStyle decides"), "{told}");
 }
+
+/// Of days with years of two digits the server would refuse one, and take the others for what they may not be.
+#[test]
+fn days_that_the_order_of_the_server_cannot_be_are_refused_before_any_is_stored() {
+    let mut text = "id,day\n".to_owned();
+    for id in 0..84 {
+        let _ = writeln!(text, "{id},{:02}/{:02}/24", id % 28 + 1, id % 12 + 1);
+    }
+    let files = Files::new();
+    let source = files.put("days.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE days (id int, day date)");
+    for args in [&[][..], &["--on-error", "skip"][..]] {
+        let refused = load(&database).args(args).arg(&source).envs([("PGDATESTYLE", "ISO, MDY")]);
+        let refused = refused.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("not all in the order m/d/y of the server's DateStyle"), "{refused}");
+        assert!(refused.contains("--types day=date:y/m/d or day=date:d/m/y says which"), "{refused}");
+    }
+    assert_eq!(database.value("SELECT count(*) FROM days"), "0");
+    let told = load(&database).arg(&source).envs([("PGDATESTYLE", "ISO, DMY")]).run(PATIENCE).expect_code(0);
+    assert!(told.stderr.contains("DateStyle decides"), "{}", told.stderr);
+    assert_eq!(database.value("SELECT max(day) FROM days"), "2024-12-28");
+}

@@ -4,8 +4,17 @@ use super::columns::{self, Columns};
 use super::head::Head;
 use super::tables::joined;
 use super::whole::{Extent, Wholes};
+use crate::Context;
 use howdah_model::{Column, Error, ErrorKind, Job, Reading, Result, Table};
+use howdah_target::session::{Session, catalog};
 use howdah_transcode::infer::{self, Among, ColumnState};
+
+/// What is planned, and the server it is planned for.
+pub(super) struct Asked<'a> {
+    pub(super) context: &'a Context,
+    pub(super) session: &'a Session,
+    pub(super) job: &'a Job,
+}
 
 /// A column of one file whose order is open.
 struct Open {
@@ -18,24 +27,35 @@ struct Open {
 
 /// Looks for values that prove the order of days, and says where there are none.
 pub(super) async fn prove(
-    job: &Job,
+    asked: &Asked<'_>,
     table: &Table,
     wholes: &Wholes<'_>,
     chosen: &mut [Columns],
     heads: &mut [Head],
 ) -> Result<()> {
+    let Asked { context, session, job } = *asked;
     let open = heads.iter_mut().zip(chosen.iter());
     let open = open.filter(|(head, chosen)| !open_orders(job, table, head, chosen).is_empty());
     wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
     let settled = settled(table, chosen, heads);
+    let mut of_server: Option<String> = None;
     for (head, chosen) in heads.iter().zip(chosen) {
         for open in open_orders(job, table, head, chosen) {
             if open.left.is_empty() {
                 return Err(contradicting(&open.column).in_file(head.object().location()));
             }
-            if !settled.contains(&open.column) {
-                chosen.unsure.push(told(&open));
+            if settled.contains(&open.column) {
+                continue;
             }
+            let order = match of_server.take() {
+                Some(order) => order,
+                None => context.connection.attend(session, catalog::date_order(session)).await?,
+            };
+            if !open.left.contains(&order.as_str()) {
+                return Err(refused(&open, &order).in_file(head.object().location()));
+            }
+            chosen.unsure.push(told(&open));
+            of_server = Some(order);
         }
     }
     Ok(())
@@ -65,6 +85,16 @@ fn contradicting(column: &str) -> Error {
     let message = format!("the days in {column} are not all in one order of day and month");
     Error::new(ErrorKind::Columns, message)
         .with_hint(format!("--types {column}=date:d/m/y says which it is, and others are refused"))
+}
+
+/// The server would refuse some days, and take the others for what they may not be.
+fn refused(open: &Open, of_server: &str) -> Error {
+    let column = &open.column;
+    let message = format!(
+        "the days in {column} are not all in the order {of_server} of the server's DateStyle: their order may be {}",
+        open.left.join(" or ")
+    );
+    Error::new(ErrorKind::Columns, message).with_hint(format!("--types {} says which it is", open.spelled()))
 }
 
 fn told(open: &Open) -> String {

@@ -10,7 +10,7 @@ use super::head::{Head, Written};
 use super::ledger_of;
 use super::nameless;
 use super::new_table;
-use super::orders;
+use super::orders::{self, Asked};
 use super::waiting;
 use super::whole::{Extent, Wholes};
 use crate::Context;
@@ -90,7 +90,8 @@ pub(super) async fn plan_all(
             Ok(chosen) => chosen,
             Err(error) => return Err(with_maker(context, session, job, &shape, error).await),
         };
-        orders::prove(job, &shape.table, &wholes, &mut chosen, &mut heads).await?;
+        orders::prove(&Asked { context, session, job }, &shape.table, &wholes, &mut chosen, &mut heads)
+            .await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
         tell_open_points(&shape.table, &readings, &mut chosen, &heads);

@@ -143,6 +143,18 @@ pub async fn money_has_point(session: &Session) -> Result<bool> {
     asked.map(|row| row.get(0)).map_err(|error| session_error(&error, "reading how money is written"))
 }
 
+/// The order in which this session reads days in numbers (DateStyle), as `--types` writes it: `m/d/y`.
+///
+/// # Errors
+/// Those of the session.
+pub async fn date_order(session: &Session) -> Result<String> {
+    let sql = "SELECT CASE WHEN pg_catalog.strpos(style, 'DMY') > 0 THEN 'd/m/y' \
+               WHEN pg_catalog.strpos(style, 'YMD') > 0 THEN 'y/m/d' ELSE 'm/d/y' END \
+               FROM pg_catalog.current_setting('DateStyle') AS style";
+    let asked = session.client().query_typed_one(sql, &[]).await;
+    asked.map(|row| row.get(0)).map_err(|error| session_error(&error, "reading the order of days"))
+}
+
 fn relation_kind(row: &Row, relation: &Relation) -> Result<RelationKind> {
     if row.get(12) {
         let message = format!("{relation} is a temporary table of another session, which alone can write it");
