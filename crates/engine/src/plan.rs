@@ -24,6 +24,7 @@ mod indexes;
 mod known_types;
 mod lacking_rights;
 mod loaded;
+mod locale;
 mod looks;
 mod mended;
 mod nameless;

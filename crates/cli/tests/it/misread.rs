@@ -302,3 +302,26 @@ fn days_that_the_order_of_the_server_cannot_be_are_refused_before_any_is_stored(
     assert!(told.stderr.contains("DateStyle decides"), "{}", told.stderr);
     assert_eq!(database.value("SELECT max(day) FROM days"), "2024-12-28");
 }
+
+/// Where one column proves that the comma is a decimal sign, no other column is read otherwise without a word.
+#[test]
+fn columns_of_one_file_are_not_read_in_two_spellings_without_a_word() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE num (id int, menge numeric, preis numeric); CREATE TABLE whole (id int, menge int, preis numeric)",
+    );
+    let points = files.put("points.csv", b"id;menge;preis\n1;1.577;1,01\n2;2.750;3,99\n");
+    let told = load(&database).args(["--table", "num"]).arg(&points).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("points in menge may stand between groups") && told.contains("preis"), "{told}");
+    let refused = load(&database).args(["--table", "whole"]).arg(&points).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("--types COLUMN=numeric:1.234,56 reads points"), "{refused}");
+
+    let commas = files.put("commas.csv", b"id;menge;preis\n1;1,500;12,50\n2;2,750;3,99\n");
+    let refused = load(&database).args(["--table", "whole"]).arg(&commas).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("as in preis") && refused.contains("menge=numeric:1.234,56"), "{refused}");
+    assert_eq!(database.value("SELECT count(*) FROM whole"), "0");
+    let types = ["--types", "menge=int:1.234,56", "--table", "whole"];
+    load(&database).args(types).arg(&points).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT string_agg(menge::text, ' ' ORDER BY id) FROM whole"), "1577 2750");
+}

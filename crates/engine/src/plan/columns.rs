@@ -435,9 +435,15 @@ fn misfit_hint(job: &Job, column: &Column, state: &ColumnState) -> &'static str 
     match widens {
         // A wider column would hold the numbers as text.
         true if infer::is_number_open(state) => NUMBER_HINT,
+        // A wider column would take points between groups for decimal points.
+        true if is_integer(column) && infer::has_open_points(state) => POINT_HINT,
         true => WIDEN_HINT,
         false => MISFIT_HINT,
     }
+}
+
+fn is_integer(column: &Column) -> bool {
+    matches!(column.type_name.as_str(), "smallint" | "integer" | "bigint")
 }
 
 fn is_of_time(column: &Column) -> bool {
@@ -451,6 +457,7 @@ pub(super) fn doubtful(column: &Column, why: &str) -> Error {
 }
 
 const NUMBER_HINT: &str = "--types COLUMN=numeric:1,234.56 or COLUMN=numeric:1.234,56 says what comma and point mean (with a currency: '$1,234.56')";
+const POINT_HINT: &str = "--types COLUMN=numeric:1.234,56 reads points as those between groups of digits; if they are decimal points, --evolve widen gives the column a type that holds them";
 const WIDEN_HINT: &str = "--evolve widen gives the column a type that holds them";
 const MISFIT_HINT: &str =
     "give the column another type, or say with --types COLUMN=TYPE:SPELLING how they are written";

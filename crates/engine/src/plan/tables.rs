@@ -8,13 +8,14 @@ use super::evolve;
 use super::field_targets;
 use super::head::{Head, Written};
 use super::ledger_of;
+use super::locale;
 use super::nameless;
 use super::new_table;
 use super::orders::{self, Asked};
 use super::waiting;
 use super::whole::{Extent, Wholes};
 use crate::Context;
-use crate::widen::{is_fixed, is_number};
+use crate::widen::is_fixed;
 use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
@@ -94,7 +95,8 @@ pub(super) async fn plan_all(
             .await?;
         expect_one_order(&chosen, &heads)?;
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
-        tell_open_points(&shape.table, &readings, &mut chosen, &heads);
+        locale::expect_one(job, &shape.table, &readings, &chosen, &heads)?;
+        locale::tell_open_points(&shape.table, &readings, &mut chosen, &heads);
         doubtful_text::tell(job, &shape, &mut chosen, &heads);
         leave_money_to_comma(context, session, job, &shape.table, &mut readings).await?;
         for (columns, head) in chosen.into_iter().zip(heads) {
@@ -356,7 +358,7 @@ fn table_plan(
 }
 
 /// How the values of a column are spelled; `None`: they are left as they are. Of columns that are not among these each file decides.
-type Readings = BTreeMap<String, Option<Reading>>;
+pub(super) type Readings = BTreeMap<String, Option<Reading>>;
 
 /// How the values of each column are spelled, where the server would not read them alike: as told behind the colon
 /// of `--types column=type:spelling`, else as the data of all files together proves. One file may prove what another
@@ -376,37 +378,6 @@ fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Re
         }
     }
     Ok(readings)
-}
-
-/// Where the points of one column stand between groups, those of another may, too: `1.234` beside `1.234,50`.
-fn tell_open_points(table: &Table, readings: &Readings, chosen: &mut [Columns], heads: &[Head]) {
-    let is_grouped = |reading: &Option<Reading>| {
-        matches!(reading, Some(Reading::Number { group: Some('.'), decimal: ',', .. }))
-    };
-    let Some(grouped) = readings.iter().find(|(_, reading)| is_grouped(reading)).map(|(name, _)| name) else {
-        return;
-    };
-    let is_open = |name: &String, state: &ColumnState| {
-        let column = table.columns.iter().find(|column| column.name == *name);
-        column.is_some_and(|column| is_number(&column.type_name))
-            && !readings.contains_key(name)
-            && infer::has_open_points(state)
-    };
-    let seen = joined(chosen, heads).into_iter();
-    let open: Vec<String> =
-        seen.filter(|(name, (state, _))| is_open(name, state)).map(|(name, _)| name.clone()).collect();
-    for columns in chosen {
-        let there = open.iter().filter(|name| columns.fields.iter().flatten().any(|field| field == *name));
-        let told: Vec<String> = there
-            .map(|name| {
-                format!(
-                    "points in {name} may stand between groups of digits, as in {grouped}, and are read as decimal points; \
-                     --types {name}=numeric:1.234,56 settles it"
-                )
-            })
-            .collect();
-        columns.unsure.extend(told);
-    }
 }
 
 /// What all files together hold of each column.

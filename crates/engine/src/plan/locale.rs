@@ -1,0 +1,68 @@
+//! Columns of numbers whose commas and points mean something else than in the other columns of their file.
+
+use super::columns::{self, Columns};
+use super::head::Head;
+use super::tables::{Readings, joined};
+use crate::widen::is_number;
+use howdah_model::{Error, ErrorKind, Job, Reading, Result, Table};
+use howdah_transcode::infer::{self, ColumnState};
+
+/// A column whose values prove that the comma is their decimal sign.
+fn with_comma(readings: &Readings) -> Option<&String> {
+    let has_comma = |reading: &Option<Reading>| matches!(reading, Some(Reading::Number { decimal: ',', .. }));
+    readings.iter().find(|(_, reading)| has_comma(reading)).map(|(name, _)| name)
+}
+
+/// Where another column has decimal commas, a comma that may be one is not taken for one between groups only because its column
+/// holds integers: `1,500` beside `12,50`.
+pub(super) fn expect_one(
+    job: &Job,
+    table: &Table,
+    readings: &Readings,
+    chosen: &[Columns],
+    heads: &[Head],
+) -> Result<()> {
+    let Some(other) = with_comma(readings) else { return Ok(()) };
+    let is_contrary = |name: &String, state: &ColumnState| {
+        let groups = matches!(readings.get(name), Some(Some(Reading::Number { group: Some(','), .. })));
+        groups && infer::is_number_open(state) && !columns::is_told(job, name)
+    };
+    let seen = joined(chosen, heads);
+    let contrary = seen.into_iter().find(|(name, (state, _))| is_contrary(name, state));
+    let column = contrary.and_then(|(name, _)| table.columns.iter().find(|column| column.name == *name));
+    let Some(column) = column else { return Ok(()) };
+    let (name, type_name) = (&column.name, &column.type_name);
+    let message = format!(
+        "column {name} is {type_name}, and the commas of its values may stand before a fraction, as in {other}, or between groups"
+    );
+    Err(Error::new(ErrorKind::Columns, message).with_hint(format!(
+        "--types {name}=numeric:1,234.56 or {name}=numeric:1.234,56 says what comma and point mean"
+    )))
+}
+
+/// Where the comma of one column is a decimal sign, the points of another may stand between groups: `1.234` beside `1.234,50`
+/// or `12,50`.
+pub(super) fn tell_open_points(table: &Table, readings: &Readings, chosen: &mut [Columns], heads: &[Head]) {
+    let Some(other) = with_comma(readings) else { return };
+    let is_open = |name: &String, state: &ColumnState| {
+        let column = table.columns.iter().find(|column| column.name == *name);
+        column.is_some_and(|column| is_number(&column.type_name))
+            && !readings.contains_key(name)
+            && infer::has_open_points(state)
+    };
+    let seen = joined(chosen, heads).into_iter();
+    let open: Vec<String> =
+        seen.filter(|(name, (state, _))| is_open(name, state)).map(|(name, _)| name.clone()).collect();
+    for columns in chosen {
+        let there = open.iter().filter(|name| columns.fields.iter().flatten().any(|field| field == *name));
+        let told: Vec<String> = there
+            .map(|name| {
+                format!(
+                    "points in {name} may stand between groups of digits, since {other} has decimal commas, and are read as decimal points; \
+                     --types {name}=numeric:1.234,56 settles it"
+                )
+            })
+            .collect();
+        columns.unsure.extend(told);
+    }
+}
