@@ -325,3 +325,19 @@ fn columns_of_one_file_are_not_read_in_two_spellings_without_a_word() {
     load(&database).args(types).arg(&points).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT string_agg(menge::text, ' ' ORDER BY id) FROM whole"), "1577 2750");
 }
+
+/// The order that one column proves is not forced upon another one, but it is said.
+#[test]
+fn days_whose_order_is_open_name_the_order_of_their_neighbours() {
+    let mut text = "id,opened,closed\n".to_owned();
+    for id in 0..60 {
+        let _ = writeln!(text, "{id},{:02}/02/2024,{:02}/03/2024", id % 28 + 1, id % 12 + 1);
+    }
+    let files = Files::new();
+    let source = files.put("days.csv", text.as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE days (id int, opened date, closed timestamp)");
+    let told = load(&database).arg(&source).run(PATIENCE).expect_code(0).stderr;
+    let expected = "opened is d/m/y, and --types closed=timestamp:d/m/y reads closed so, too";
+    assert!(told.contains(expected), "{told}");
+}

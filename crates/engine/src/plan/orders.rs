@@ -38,6 +38,7 @@ pub(super) async fn prove(
     let open = open.filter(|(head, chosen)| !open_orders(job, table, head, chosen).is_empty());
     wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
     let settled = settled(table, chosen, heads);
+    let proven = proven(table, chosen, heads);
     let mut of_server: Option<String> = None;
     for (head, chosen) in heads.iter().zip(chosen) {
         for open in open_orders(job, table, head, chosen) {
@@ -54,7 +55,7 @@ pub(super) async fn prove(
             if !open.left.contains(&order.as_str()) {
                 return Err(refused(&open, &order).in_file(head.object().location()));
             }
-            chosen.unsure.push(told(&open));
+            chosen.unsure.push(told(&open, &proven));
             of_server = Some(order);
         }
     }
@@ -97,12 +98,30 @@ fn refused(open: &Open, of_server: &str) -> Error {
     Error::new(ErrorKind::Columns, message).with_hint(format!("--types {} says which it is", open.spelled()))
 }
 
-fn told(open: &Open) -> String {
+/// Says that the order is open, and how that of another column speaks for one.
+fn told(open: &Open, proven: &[(String, &'static str)]) -> String {
     let column = &open.column;
-    format!(
-        "no value seen of {column} tells day from month: the server's DateStyle decides; --types {} settles it",
-        open.spelled()
-    )
+    let said = format!("no value seen of {column} tells day from month: the server's DateStyle decides; ");
+    match proven.iter().find(|(_, order)| open.left.contains(order)) {
+        Some((other, order)) => {
+            format!(
+                "{said}{other} is {order}, and --types {column}={}:{order} reads {column} so, too",
+                open.type_name
+            )
+        }
+        None => format!("{said}--types {} settles it", open.spelled()),
+    }
+}
+
+/// Columns of days that are all in one order, which they prove.
+fn proven(table: &Table, chosen: &[Columns], heads: &[Head]) -> Vec<(String, &'static str)> {
+    let order = |(name, (state, among)): (&String, (ColumnState, Among))| {
+        let column = table.columns.iter().find(|column| column.name == *name)?;
+        let reading = infer::reading_for(&state, &among, &column.type_name)?;
+        let left = among.orders_left();
+        matches!(reading, Reading::Date(_)).then(|| Some((name.clone(), *left.first()?)))?
+    };
+    joined(chosen, heads).into_iter().filter_map(order).collect()
 }
 
 impl Open {
