@@ -187,15 +187,22 @@ fn is_made_anew(row: &JobRow, table: &Table) -> bool {
 
 /// Why they are not stored once more.
 pub(crate) fn error(connection: &Connection, ledger: &Ledger, stored: &StoredInPart) -> Error {
-    let StoredInPart { job_id, location, table, rows, has_changed, .. } = stored;
+    let StoredInPart { job_id, location, table, written, rows, has_changed, .. } = stored;
     let rows = counted(*rows, "row");
     let resume = again::command(connection, "resume", job_id, ledger.schema());
     let as_it_was = if *has_changed { ", with the file as it was then" } else { "" };
+    let (same, name_back) = match written == table {
+        true => (String::new(), String::new()),
+        false => (
+            format!(", as {written}"),
+            format!("if {table} has another name since, give it back that of {written}, then "),
+        ),
+    };
     let message = format!(
-        "job {job_id}, which did not end, has stored {rows} of {location} in {table}; this load would store them once more"
+        "job {job_id}, which did not end, has stored {rows} of {location} in {table}{same}; this load would store them once more"
     );
     Error::new(ErrorKind::Table, message).with_hint(format!(
-        "finish that job by its own command or `{resume}`{as_it_was}; or remove the rows that it has stored, delete it from the ledger, and run this \
+        "{name_back}finish that job by its own command or `{resume}`{as_it_was}; or remove the rows that it has stored, delete it from the ledger, and run this \
          again; --mode truncate empties the table first, --force loads the file beside what is there"
     ))
 }

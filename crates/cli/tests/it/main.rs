@@ -64,6 +64,7 @@ mod rerun;
 mod rights;
 mod round_trips;
 mod same_file;
+mod same_table;
 mod scene;
 mod second_table;
 mod secrets;

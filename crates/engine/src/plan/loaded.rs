@@ -5,9 +5,9 @@ use super::sources::Source;
 use super::{History, ledger_of};
 use crate::{Connection, again};
 use howdah_model::{
-    Error, ErrorKind, FilePlan, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result, sqlstate,
+    Error, ErrorKind, FilePlan, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result, Table, sqlstate,
 };
-use howdah_target::ledger::{FileToLoad, LoadedFile};
+use howdah_target::ledger::{FileToLoad, Ledger, LoadedFile};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::truncate;
@@ -320,11 +320,11 @@ pub(super) async fn look(session: &Session, job: &Job, sources: &[Source]) -> Re
         }
     }
     for (written, mut loaded) in by_table {
-        let Some(relation) = table_with_rows(session, written, job.arrival.lock_timeout_ms).await? else {
+        let Some(table) = table_with_rows(session, written, job.arrival.lock_timeout_ms).await? else {
             continue;
         };
-        let table = relation.to_string();
-        loaded.retain(|loaded| loaded.file.table == table);
+        let relation = table.relation;
+        keep_same(session, &ledger, &relation, table.oid, &mut loaded).await?;
         if loaded.is_empty() {
             continue;
         }
@@ -339,14 +339,31 @@ pub(super) async fn look(session: &Session, job: &Job, sources: &[Source]) -> Re
     Ok(known)
 }
 
+/// Those that were loaded into this table, or into what is the same, whose files are told as being in it.
+async fn keep_same(
+    session: &Session,
+    ledger: &Ledger,
+    relation: &Relation,
+    oid: u32,
+    loaded: &mut Vec<LoadedFile>,
+) -> Result<()> {
+    let table = relation.to_string();
+    let as_written = |loaded: &LoadedFile| (loaded.file.job_id.clone(), loaded.file.table.clone());
+    let others = loaded.iter().filter(|loaded| loaded.file.table != table).map(as_written).collect();
+    let same = ledger.same_tables(session, &table, oid, &others).await?;
+    loaded.retain(|loaded| loaded.file.table == table || same.contains(&as_written(loaded)));
+    loaded.iter_mut().for_each(|loaded| loaded.file.table.clone_from(&table));
+    Ok(())
+}
+
 /// The table, if it holds rows, as far as can be told. What else there is to say about it, planning says.
-async fn table_with_rows(session: &Session, written: &str, lock_timeout_ms: u64) -> Result<Option<Relation>> {
+async fn table_with_rows(session: &Session, written: &str, lock_timeout_ms: u64) -> Result<Option<Table>> {
     let table = match catalog::find_table(session, written).await {
         Err(error) if error.kind() == ErrorKind::Table => return Ok(None),
         found => found?,
     };
     let Some(table) = table else { return Ok(None) };
-    Ok(is_filled(session, &table.relation, lock_timeout_ms).await?.then_some(table.relation))
+    Ok(is_filled(session, &table.relation, lock_timeout_ms).await?.then_some(table))
 }
 
 /// The table is there and holds rows, as far as can be told.

@@ -23,6 +23,7 @@ mod plain;
 mod proof;
 mod reject;
 mod rivals;
+mod same_table;
 mod schema;
 mod step;
 mod strangers;

@@ -3,6 +3,7 @@
 
 use super::job::target_name;
 use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
+use super::same_table::{IS_SAME_SQL, same_sql};
 use super::step::target;
 use super::{Ledger, is_lacking};
 use crate::session::Session;
@@ -52,6 +53,8 @@ pub struct StoredInPart {
     pub location: String,
     /// The table, `schema.name`.
     pub table: String,
+    /// The same as that job wrote it.
+    pub written: String,
     /// Its number in the plan.
     pub table_no: u32,
     /// Rows of all these files in this table.
@@ -130,20 +133,24 @@ const RIVALS_SQL: &str = "\
         WHERE j.status <> 'done' AND j.job_id <> $1 \
           AND EXISTS (SELECT FROM @workers@ AND l.mode = 'ShareLock') \
           AND j.plan #> '{job,arrival,check}'::pg_catalog.text[] IS DISTINCT FROM 'true'::pg_catalog.jsonb \
-          AND j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] IS DISTINCT FROM 'replace') \
-    SELECT DISTINCT ON (p.file_no) p.file_no, f.location, f.target, j.job_id, \
+          AND j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] IS DISTINCT FROM 'replace'), \
+    named AS MATERIALIZED ( \
+        SELECT p.file_no, p.has_changed, p.target, p.oid, f.job_id, f.location, f.target AS written \
+        FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5), \
+                        pg_catalog.unnest($9), pg_catalog.unnest($10)) AS p (file_no, name, version, target, has_changed, oid) \
+        JOIN @files@ f USING (name, version) \
+        WHERE f.job_id <> $1), @same@ \
+    SELECT DISTINCT ON (n.file_no) n.file_no, n.location, n.target, j.job_id, \
            pg_catalog.to_char(CASE j.status WHEN 'done' THEN j.finished_at ELSE j.started_at END AT TIME ZONE 'UTC', \
                               'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), \
            w.job_id IS NOT NULL, w.held IS NOT DISTINCT FROM false \
-    FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
-                    pg_catalog.unnest($5), pg_catalog.unnest($9)) AS p (file_no, name, version, target, has_changed) \
-    JOIN @files@ f USING (name, version, target) \
+    FROM named n \
     JOIN @schema@.job j USING (job_id) \
     LEFT JOIN working w USING (job_id) \
-    WHERE j.job_id <> $1 AND (w.job_id IS NOT NULL \
-             OR j.status = 'done' AND ($7 IS NULL OR p.has_changed OR j.finished_at >= $7::pg_catalog.timestamptz)) \
+    WHERE @is_same@ AND (w.job_id IS NOT NULL \
+             OR j.status = 'done' AND ($7 IS NULL OR n.has_changed OR j.finished_at >= $7::pg_catalog.timestamptz)) \
       AND NOT ($8 AND @beside@) \
-    ORDER BY p.file_no, w.job_id IS NULL, j.finished_at DESC";
+    ORDER BY n.file_no, w.job_id IS NULL, j.finished_at DESC";
 
 /// Those of these jobs that were done before the job `$1` began.
 const DONE_BEFORE_SQL: &str = "\
@@ -154,26 +161,29 @@ const DONE_BEFORE_SQL: &str = "\
 /// that came since `$9`, if these are given. Who has loaded a file since, whichever version, knew of the rows that were there, or had
 /// removed them. Other rejected records (`$6`) under a name that rejected records have had are not what that was.
 const IN_PART_SQL: &str = "\
+    WITH named AS MATERIALIZED ( \
+        SELECT f.job_id, f.file_no, f.location, f.version <> p.version AS is_other, f.target AS written, p.name, p.table_no, p.target, p.oid \
+        FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
+                        pg_catalog.unnest($5), pg_catalog.unnest($11)) AS p (name, version, target, table_no, oid) \
+        JOIN @files@ f USING (name) \
+        WHERE f.job_id IN (SELECT j.job_id FROM @schema@.job j WHERE j.status <> 'done' AND j.job_id <> $1)), @same@ \
     SELECT j.job_id, pg_catalog.min(f.location), f.target, pg_catalog.min(f.table_no), \
            pg_catalog.sum(c.rows)::pg_catalog.int8, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS at_work, \
-           pg_catalog.bool_and(f.has_changed) \
-    FROM (SELECT f.job_id, f.file_no, f.location, f.target, pg_catalog.min(p.table_no) AS table_no, \
-                 pg_catalog.array_agg(p.name) AS names, coalesce(pg_catalog.bool_and(f.version <> p.version), true) AS has_changed \
-          FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), \
-                          pg_catalog.unnest($5)) AS p (name, version, target, table_no) \
-          JOIN @files@ f USING (name, target) \
-          GROUP BY f.job_id, f.file_no, f.location, f.target) f \
+           pg_catalog.bool_and(f.has_changed), f.written \
+    FROM (SELECT n.job_id, n.file_no, n.location, n.target, n.written, pg_catalog.min(n.table_no) AS table_no, \
+                 pg_catalog.array_agg(n.name) AS names, coalesce(pg_catalog.bool_and(n.is_other), true) AS has_changed \
+          FROM named n WHERE @is_same@ \
+          GROUP BY n.job_id, n.file_no, n.location, n.target, n.written) f \
     JOIN @schema@.job j USING (job_id) \
     JOIN LATERAL (SELECT pg_catalog.sum(c.rows) FILTER (WHERE $9 IS NULL OR c.stored_at >= $9::pg_catalog.timestamptz) AS rows, \
                          pg_catalog.min(c.stored_at) AS first_at, pg_catalog.max(c.stored_at) AS last_at FROM @schema@.chunk c \
                   WHERE c.job_id = f.job_id AND c.file_no = f.file_no AND c.rows > 0) c ON c.rows > 0 \
-    WHERE j.status <> 'done' AND j.job_id <> $1 \
-      AND (NOT f.has_changed OR j.plan #>> '{job,rejects_of,job_id}'::pg_catalog.text[] IS NOT DISTINCT FROM $6) \
+    WHERE (NOT f.has_changed OR j.plan #>> '{job,rejects_of,job_id}'::pg_catalog.text[] IS NOT DISTINCT FROM $6) \
       AND ($7 IS NULL OR c.first_at >= $7::pg_catalog.timestamptz) \
       AND NOT EXISTS (SELECT FROM @files@ s JOIN @schema@.job d USING (job_id) \
-                      WHERE s.name = ANY (f.names) AND s.target = f.target AND d.status = 'done' AND d.started_at > c.last_at) \
+                      WHERE s.name = ANY (f.names) AND s.target IN (f.target, f.written) AND d.status = 'done' AND d.started_at > c.last_at) \
       AND NOT ($10 AND @beside@) \
-    GROUP BY j.job_id, j.started_at, f.target ORDER BY at_work, j.started_at DESC, f.target";
+    GROUP BY j.job_id, j.started_at, f.target, f.written ORDER BY at_work, j.started_at DESC, f.target, f.written";
 
 /// The job means to load beside others.
 const BESIDE_SQL: &str = "\
@@ -192,6 +202,7 @@ struct Spelled<'a> {
     locations: Vec<&'a str>,
     versions: Vec<Option<&'a str>>,
     targets: Vec<String>,
+    oids: Vec<u32>,
     have_changed: Vec<bool>,
 }
 
@@ -214,6 +225,7 @@ impl Spelled<'_> {
             locations: spelled.iter().map(|(_, location, _)| *location).collect(),
             versions: spelled.iter().map(|(.., file)| file.version.as_deref()).collect(),
             targets: spelled.iter().map(|(.., file)| target_name(plan, file.table_no)).collect(),
+            oids: spelled.iter().map(|(.., file)| target_oid(plan, file.table_no)).collect(),
             have_changed: spelled.iter().map(|(.., file)| file.has_ever_changed()).collect(),
         }
     }
@@ -252,7 +264,7 @@ impl Ledger {
         };
         let spelled = Spelled::of(plan, own, |file| file.rereadable && is_there(file));
         let rejects_of = plan.job.rejects_of.as_ref().map(|of| of.job_id.as_str());
-        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 11] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.locations, Type::TEXT_ARRAY),
             (&spelled.versions, Type::TEXT_ARRAY),
@@ -263,6 +275,7 @@ impl Ledger {
             (&self.schema, Type::TEXT),
             (&own.since, Type::TEXT),
             (&own.at_work, Type::BOOL),
+            (&spelled.oids, Type::OID_ARRAY),
         ];
         let holders = format!("pg_catalog.hashtextextended($8 || '/' || j.job_id, {KEY_SEED})");
         let sql = self.over_files(&IN_PART_SQL.replace("@holders@", &holders_sql(&holders)));
@@ -275,6 +288,7 @@ impl Ledger {
             rows: u64::try_from(row.get::<_, i64>(4)).unwrap_or(0),
             at_work: row.get(5),
             has_changed: row.get(6),
+            written: row.get(7),
         });
         Ok(stored.collect())
     }
@@ -363,7 +377,7 @@ impl Ledger {
         let sql =
             RIVALS_SQL.replace("@holders@", &holders_sql(&key(KEY_SEED))).replace("@workers@", &workers);
         let spelled = Spelled::of(plan, own, |_| true);
-        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
+        let parameters: [(&(dyn ToSql + Sync), Type); 10] = [
             (&plan.job_id, Type::TEXT),
             (&spelled.file_numbers, Type::INT4_ARRAY),
             (&spelled.locations, Type::TEXT_ARRAY),
@@ -373,6 +387,7 @@ impl Ledger {
             (&own.since, Type::TEXT),
             (&own.at_work, Type::BOOL),
             (&spelled.have_changed, Type::BOOL_ARRAY),
+            (&spelled.oids, Type::OID_ARRAY),
         ];
         let rows =
             self.ask(session, &self.over_files(&sql), &parameters, "reading the ledger's files").await?;
@@ -387,6 +402,8 @@ impl Ledger {
 
     fn over_files(&self, sql: &str) -> String {
         sql.replace("@files@", NAMED_FILES_SQL)
+            .replace("@same@", &same_sql())
+            .replace("@is_same@", IS_SAME_SQL)
             .replace("@beside@", BESIDE_SQL)
             .replace("@schema@", &self.quoted)
     }
@@ -395,4 +412,9 @@ impl Ledger {
 fn loaded_file(row: &Row) -> LoadedFile {
     let file = KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) };
     LoadedFile { no: usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX), file }
+}
+
+/// 0, where a plan makes the table.
+fn target_oid(plan: &Plan, table_no: u32) -> u32 {
+    plan.tables.get(table_no as usize).map_or(0, |table| table.table.oid)
 }

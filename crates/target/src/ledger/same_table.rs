@@ -1,0 +1,102 @@
+//! Tables that are the same to loads, whatever a plan has called them: one that was given another name or schema since, and a partition
+//! and the tables that it is a partition of, whose rows are its own. The OID in the plan tells, where the ledger has not come from
+//! another database.
+
+use super::Ledger;
+use super::origin::here_sql;
+use crate::session::Session;
+use howdah_model::Result;
+use std::collections::BTreeSet;
+use tokio_postgres::types::{ToSql, Type};
+
+/// Two tables, by their OIDs.
+const ARE_SAME_SQL: &str = "\
+    (@one@ = @other@ \
+     OR @one@ IN (SELECT a.relid::pg_catalog.oid FROM pg_catalog.pg_partition_ancestors(@other@::pg_catalog.regclass) AS a) \
+     OR @other@ IN (SELECT a.relid::pg_catalog.oid FROM pg_catalog.pg_partition_ancestors(@one@::pg_catalog.regclass) AS a))";
+
+/// Tables of plans with their OIDs, behind WITH, of the jobs that `named` says have loaded a file into one of another name. Each plan is
+/// read once, however many files it has.
+const TABLES_SQL: &str = "\
+    tables AS MATERIALIZED ( \
+        SELECT j.job_id, (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid AS oid, \
+               pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) AS name \
+        FROM @schema@.job j, pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t \
+        WHERE @is_here@ AND j.job_id IN (SELECT n.job_id FROM named n WHERE n.written <> n.target))";
+
+/// Which of those that `named` has are the table of OID `oid` nevertheless.
+const SAME_SQL: &str = "\
+    same AS MATERIALIZED ( \
+        SELECT n.job_id, n.written, n.oid \
+        FROM (SELECT DISTINCT n.job_id, n.written, n.oid FROM named n WHERE n.written <> n.target AND n.oid <> 0::pg_catalog.oid) n \
+        JOIN tables t ON t.job_id = n.job_id AND t.name = n.written \
+        WHERE t.oid <> 0::pg_catalog.oid AND @are_same@)";
+
+/// The condition on a row `n` of `named`.
+pub(super) const IS_SAME_SQL: &str = "(n.written = n.target OR (n.job_id, n.written, n.oid) IN (SELECT s.job_id, s.written, s.oid FROM same s))";
+
+/// What stands behind WITH for [`IS_SAME_SQL`]: `named` comes before, with the columns `job_id`, `written` (the table as the job wrote it),
+/// `target` (the table that is asked for) and `oid` (its OID, or 0).
+pub(super) fn same_sql() -> String {
+    let tables = TABLES_SQL.replace("@is_here@", &here_sql("j"));
+    let are_same = ARE_SAME_SQL.replace("@one@", "t.oid").replace("@other@", "n.oid");
+    format!("{tables}, {}", SAME_SQL.replace("@are_same@", &are_same))
+}
+
+/// Jobs that did not end, with the name that their table `$1` has now, where that is another one.
+const RENAMED_SQL: &str = "\
+    SELECT j.job_id, pg_catalog.format('%s.%s', n.nspname, c.relname) \
+    FROM @schema@.job j, pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t \
+    JOIN pg_catalog.pg_class c ON c.oid = (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid \
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+    WHERE @is_here@ AND j.status <> 'done' \
+      AND pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) = $1 \
+      AND pg_catalog.format('%s.%s', n.nspname, c.relname) <> $1 \
+      AND EXISTS (SELECT FROM @schema@.chunk s WHERE s.job_id = j.job_id AND s.rows > 0) \
+    ORDER BY j.started_at DESC";
+
+impl Ledger {
+    /// Jobs that did not end and have stored rows, whose `table`, `schema.name`, has another name by now; with that, the latest first.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn renamed(&self, session: &Session, table: &str) -> Result<Vec<(String, String)>> {
+        let sql = RENAMED_SQL.replace("@is_here@", &here_sql("j")).replace("@schema@", &self.quoted);
+        let rows = self.ask(session, &sql, &[(&table, Type::TEXT)], "reading the ledger's plans").await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// Those of these tables, each with the job that wrote it so, that are the `table` of this OID under another name, a partition of it,
+    /// or what it is a partition of. One round trip, if there are any.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn same_tables(
+        &self,
+        session: &Session,
+        table: &str,
+        oid: u32,
+        others: &BTreeSet<(String, String)>,
+    ) -> Result<BTreeSet<(String, String)>> {
+        if others.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let (jobs, written): (Vec<&str>, Vec<&str>) =
+            others.iter().map(|(job_id, written)| (job_id.as_str(), written.as_str())).unzip();
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&jobs, Type::TEXT_ARRAY),
+            (&written, Type::TEXT_ARRAY),
+            (&table, Type::TEXT),
+            (&oid, Type::OID),
+        ];
+        let sql = format!(
+            "WITH named AS MATERIALIZED ( \
+                 SELECT o.job_id, o.written, $3 AS target, $4 AS oid \
+                 FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS o (job_id, written)), {} \
+             SELECT s.job_id, s.written FROM same s",
+            same_sql().replace("@schema@", &self.quoted)
+        );
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's plans").await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+}
