@@ -150,20 +150,33 @@ fn none_by_others(job_id: &str, all: &[Gone]) -> Result<()> {
 }
 
 /// The same at the end of a load. Who empties a table waits for those who load into it, unless these have lost for a moment what
-/// tells of them; who deletes what its files have no record of waits for nobody, as two of them would wait for each other. What comes in one transaction with the end of the job is in, whatever became of it since.
+/// tells of them; who deletes what its files have no record of does not, as two of them would wait for each other: they are waited for here. What comes in one transaction with the end of the job is in, whatever became of it since.
 pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<()> {
     if run.plan.job.arrival.atomic {
         return Ok(());
     }
     let plan = &run.plan;
-    // Sent together: one round trip.
-    let both = async |session: &Session| {
-        tokio::try_join!(stored(session, ledger, plan), taken::files(session, plan))
+    // Sent together: one round trip, in which the server answers one after the other.
+    let asking = async |session: &Session| {
+        tokio::try_join!(
+            wait_for_deletions(session, ledger, plan),
+            stored(session, ledger, plan),
+            taken::files(session, plan)
+        )
     };
-    let (all, files) = on_session(run, both).await?;
+    let ((), all, files) = on_session(run, asking).await?;
     none_by_others(&plan.job_id, &all)?;
     taken::warn(run, &files, all.iter().map(|found| (&found.relation, found.stored.rows))).await;
     Ok(())
+}
+
+/// Whoever deletes rows at this time may have begun before the last of this job came.
+async fn wait_for_deletions(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let arrival = &plan.job.arrival;
+    let relations: BTreeSet<&Relation> = plan.tables.iter().map(|table| &table.table.relation).collect();
+    let relations = relations.into_iter().filter(|_| !arrival.check && arrival.mode != Mode::Replace);
+    let waiting = relations.map(|relation| ledger.wait_for_deletions(session, relation));
+    try_join_all(waiting).await.map(|_| ())
 }
 
 /// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.

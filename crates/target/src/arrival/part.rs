@@ -110,7 +110,7 @@ pub async fn commit_deletion(
     way: Way<'_>,
     tables: &[&Into],
 ) -> Result<Option<(u64, Changes)>> {
-    let delete = async || Ok((0, delete_missing(session, way, tables).await?));
+    let delete = async || Ok((0, delete_missing(session, around.ledger, way, tables).await?));
     commit_step(session, around, way, Step::Delete, delete).await
 }
 
@@ -162,7 +162,7 @@ pub async fn commit_all(
         for way in ways.iter().rev().filter(|way| way.delete_missing) {
             let (relation, step) = (&way.into.relation, Step::Delete);
             around.ledger.claim_step(session, around.job_id, relation, step).await?;
-            let changes = delete_missing(session, *way, &tables).await?;
+            let changes = delete_missing(session, around.ledger, *way, &tables).await?;
             around.ledger.settle_step(session, around.job_id, relation, step, 0, changes).await?;
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
@@ -266,8 +266,14 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
 ///
 /// A row that another session gives the key of a record, while DELETE waits for it, is deleted with the key that it had: the record comes
 /// once more. What goes with others by ON DELETE CASCADE could not: it refers to what is gone.
-async fn delete_missing(session: &Session, way: Way<'_>, tables: &[&Into]) -> Result<Changes> {
+async fn delete_missing(
+    session: &Session,
+    ledger: &Ledger,
+    way: Way<'_>,
+    tables: &[&Into],
+) -> Result<Changes> {
     let (into, all) = (way.into, Span::default());
+    ledger.announce_deletion(session, &into.relation).await?;
     let mut gone_before = Vec::new();
     for into in tables.iter().filter(|into| into.goes_along) {
         let way = Way { into, ..way };

@@ -2,8 +2,10 @@
 //! or a TRUNCATE or DELETE that nothing tells but the empty table. Or some are gone, by another job's `--delete-missing`.
 
 use super::Ledger;
+use super::job_lock::DELETION_SEED;
 use super::step::target;
 use crate::session::Session;
+use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -43,7 +45,38 @@ pub struct StoredRows {
     pub is_deleted: bool,
 }
 
+/// A lock of the table, which its partitions have with it.
+const DELETION_SQL: &str = "\
+    SELECT pg_catalog.@lock@(pg_catalog.hashtextextended( \
+        $1 || '/' || coalesce(pg_catalog.pg_partition_root(t.named)::pg_catalog.oid, t.named::pg_catalog.oid)::pg_catalog.text, $3)) \
+    FROM (SELECT pg_catalog.to_regclass($2) AS named) t";
+
 impl Ledger {
+    /// Before a job deletes what its files have no record of: until its transaction ends, [`Ledger::wait_for_deletions`] waits. So a job
+    /// that is not waited for has stored all its rows before the deletion sees any of them.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn announce_deletion(&self, session: &Session, relation: &Relation) -> Result<()> {
+        self.lock_deletions(session, relation, "pg_advisory_xact_lock_shared").await
+    }
+
+    /// Waits for those who delete at this time: what they have deleted, their steps say behind that.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn wait_for_deletions(&self, session: &Session, relation: &Relation) -> Result<()> {
+        self.lock_deletions(session, relation, "pg_advisory_xact_lock").await
+    }
+
+    async fn lock_deletions(&self, session: &Session, relation: &Relation, lock: &str) -> Result<()> {
+        let name = quote_relation(relation);
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&self.schema, Type::TEXT), (&name, Type::TEXT), (&DELETION_SEED, Type::INT8)];
+        let sql = DELETION_SQL.replace("@lock@", lock);
+        session.rows(&sql, &parameters, "waiting for rows to be deleted").await.map(|_| ())
+    }
+
     /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its staging table.
     ///
     /// # Errors

@@ -256,6 +256,45 @@ fn a_load_of_whose_rows_another_job_has_deleted_some_does_not_count_as_done() {
     }
 }
 
+/// The transaction that deletes may have seen some rows of a load only, and end behind its last.
+#[test]
+fn a_load_waits_at_its_end_for_those_who_delete_rows() {
+    let (first, second) = (csv(108, 1, ROWS), csv(109, 1_000_000, 100));
+    let files = Files::new();
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    for (major, merge) in [(13, &["--atomic"][..]), (18, &[])] {
+        let scene = Scene::new(Server::shared(major), &[]);
+        let database = &scene.database;
+        database.sql("ALTER TABLE t ADD PRIMARY KEY (id); INSERT INTO t (id) VALUES (0); CREATE TABLE held AS SELECT 1");
+        let running = at_work(&scene, &sources[0]);
+        let waits = |lock: &str| {
+            let waits = format!(
+                "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+                 WHERE a.datname = current_database() AND NOT l.granted AND l.locktype = '{lock}'"
+            );
+            assert!(database.wait_for(&waits, 1, || true), "{lock}");
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                database.sql(
+                    "BEGIN; UPDATE t SET part = 1 WHERE id = 0; DO $$ BEGIN FOR i IN 1..6000 LOOP \
+                         EXIT WHEN NOT EXISTS (SELECT FROM held); PERFORM pg_sleep(0.01); \
+                     END LOOP; END $$; ROLLBACK",
+                );
+            });
+            let merge = scene.load().args(["--mode=merge", "--key=id", "--delete-missing"]).args(merge);
+            let merging = merge.arg(&sources[1]).spawn();
+            waits("transactionid");
+            open_gate(database);
+            waits("advisory");
+            database.sql("DELETE FROM held");
+            merging.wait(PATIENCE).expect_code(0);
+        });
+        let failed = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains(" has deleted rows of public.t (--delete-missing) since job"), "{failed}");
+    }
+}
+
 /// It has come to its end before the transaction of the other one has.
 #[test]
 fn a_file_of_whose_rows_another_job_has_deleted_some_while_they_came_is_not_known() {
