@@ -199,7 +199,7 @@ fn the_grants_of_a_shared_ledger_show_no_rejected_records() {
             let check = stage.verb("check").arg(&bad).run(PATIENCE);
             let hint = check.stderr.lines().find_map(|line| line.split_once(", its owner can run "));
             let Some((_, grants)) = hint else { break };
-            stage.database.sql(grants);
+            stage.database.sql(grants.split("; or, only if").next().unwrap());
         }
         stage.verb("check").arg(&bad).run(PATIENCE).expect_code(3);
         let more = stage.files.put("second.csv", b"a,b\n3,x\nother,y\n");
@@ -428,7 +428,7 @@ fn a_check_that_could_not_take_away_what_it_makes_makes_nothing() {
     let (_, grants) = refused.lines().find_map(|line| line.split_once(", its owner can run ")).unwrap();
     let jobs = "SELECT count(*) || ' ' || count(*) FILTER (WHERE status = 'running') FROM howdah.job";
     assert_eq!(stage.database.value(jobs), "2 0", "{refused}");
-    stage.database.sql(grants);
+    stage.database.sql(grants.split("; or, only if").next().unwrap());
     stage.verb("check").arg(&source).run(PATIENCE).expect_code(0);
 }
 

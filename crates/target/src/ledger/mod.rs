@@ -124,9 +124,10 @@ impl Ledger {
                 Error::new(ErrorKind::Ledger, message)
                     .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
                     .with_hint(format!(
-                        "name a ledger of this role's own with --ledger; or, where all who share this one trust each other, its owner can \
-                         grant it USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables (of {schema}.reject, the \
-                         column bytes holds records)"
+                        "where all who share this ledger trust each other, its owner can grant this role USAGE on the schema, and SELECT, \
+                         INSERT, UPDATE and DELETE on its tables (of {schema}.reject, the column bytes holds records); or, only if no \
+                         load of these files was begun with this one, since what that has stored would come twice, name a ledger of \
+                         its own with --ledger"
                     ))
             }
             // Tables or columns that should be there are not: somebody changed the schema.

@@ -243,7 +243,8 @@ impl Ledger {
                 quote_ident(&who.database)
             ),
             Grants::CreateTables => format!(
-                "its owner can run GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}; or name another with --ledger"
+                "its owner can run GRANT USAGE, CREATE ON SCHEMA {schema} TO {role}; or name another with --ledger, if no load of these files \
+                 was begun with this one"
             ),
             Grants::ReadJournal => format!(
                 "its owner can run GRANT USAGE ON SCHEMA {schema} TO {role}; GRANT SELECT ON {} TO {role}",
@@ -415,7 +416,8 @@ impl Ledger {
 /// What a role (quoted) can do that may not use a ledger.
 fn share_hint(role: &str, grants: &str) -> String {
     format!(
-        "name a ledger of its own with --ledger NAME, for which a superuser can run CREATE SCHEMA NAME AUTHORIZATION {role}; or, where all \
-         who share this one trust each other, its owner can run {grants}"
+        "where all who share this ledger trust each other, its owner can run {grants}; or, only if no load of these files was begun with \
+         this one, since what that has stored would come twice, name a ledger of its own with --ledger NAME, for which a superuser can \
+         run CREATE SCHEMA NAME AUTHORIZATION {role}"
     )
 }
