@@ -199,7 +199,11 @@ async fn restore_job(context: &Context, ledger: &Ledger, job_id: &str, left: Lef
         let by_load = context.connection.attend(&session, ledger.hold_job(&session, job_id)).await?;
         return Err(if by_load { at_work(job_id) } else { being_restored(job_id) });
     }
-    predecessor::end_all(context, &session, ledger, job_id).await?;
+    // A load that is done has left its job, and renews statistics.
+    let row = context.connection.attend(&session, ledger.find(&session, job_id)).await?;
+    if row.is_none_or(|row| row.status != JobStatus::Done) {
+        predecessor::end_all(context, &session, ledger, job_id).await?;
+    }
     match left.put_back(context, ledger, true, LOCK_WITHIN_MS, RETRY_FOR).await {
         // The command ends with the first, and the other one is as open.
         (Err(dropped), Err(tuned)) => {

@@ -94,6 +94,35 @@ fn restore_ends_what_a_killed_load_has_left_at_work() {
     });
 }
 
+/// It has left its job by then.
+#[test]
+fn restore_leaves_a_load_alone_that_renews_statistics() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(65, 1, ROWS));
+    for major in [13, 18] {
+        let scene = Scene::new(Server::shared(major), &[]);
+        scene.database.sql("CREATE TABLE u (part int)");
+        let other = scene.database.connect();
+        other.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
+        let mut running = scene.load().args(["--after", "analyze"]).arg(&source).spawn();
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND pid <> pg_backend_pid() AND wait_event_type = 'Lock' AND query LIKE '%ANALYZE%'";
+        let hit = scene.database.wait_for(waits, 1, || running.is_running());
+        assert!(hit, "PostgreSQL {major}\n{}", running.stderr_so_far());
+        scene.database.sql(
+            "INSERT INTO howdah.undo (job_id, kind, schema_name, table_name, table_oid, name, definition, statements, ledger_oid) \
+             SELECT job_id, 'index', 'public', 'u', 'u'::regclass, 'dropped', 'CREATE INDEX dropped ON public.u USING btree (part)', \
+                    ARRAY['CREATE INDEX dropped ON public.u USING btree (part)'], 'howdah.undo'::regclass FROM howdah.job",
+        );
+        let told = scene.verb("restore").run(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("was killed"), "PostgreSQL {major}\n{told}");
+        assert_eq!(scene.database.value("SELECT count(*) FROM pg_indexes WHERE indexname = 'dropped'"), "1");
+        other.sql("COMMIT");
+        let told = running.wait(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("was not done"), "PostgreSQL {major}\n{told}");
+    }
+}
+
 #[test]
 fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
     side_by_side(MAJORS, |major| {
