@@ -27,6 +27,7 @@ use howdah_target::arrival::order;
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
+use howdah_target::check::found;
 use howdah_target::check::left_out::LeftOut;
 use howdah_target::ledger::{Ending, Ledger, Proof};
 use howdah_target::replace::{self, Locks, Missing, Replacement};
@@ -187,6 +188,10 @@ async fn come_in(run: &Run, ledger: &Ledger, tables: &Staged<'_>, all: &[Into]) 
         settle_duplicates(run, ledger, into).await?;
         let rows = on_session(run, async |session| into.staged_rows(session).await).await?;
         expect_all_staged(run, into, rows)?;
+        if !into.key.is_empty() {
+            // No autovacuum looks at a table that is minutes old: without, the planner expects a few rows and joins them one by one.
+            on_session(run, async |session| found::analyze(session, &into.staging.relation).await).await?;
+        }
         if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {
             return Err(nothing_to_keep(into));
         }
@@ -360,7 +365,13 @@ fn nothing_to_keep(into: &Into) -> Error {
 
 fn way<'a>(run: &Run, into: &'a Into) -> Way<'a> {
     let arrival = &run.plan.job.arrival;
-    Way { into, mode: arrival.mode, delete_missing: arrival.delete_missing, all_change: false }
+    Way {
+        into,
+        mode: arrival.mode,
+        delete_missing: arrival.delete_missing,
+        all_change: false,
+        many_new: false,
+    }
 }
 
 fn surroundings<'a>(run: &'a Run, ledger: &'a Ledger) -> Surroundings<'a> {

@@ -33,6 +33,9 @@ const PAGES_OF_RANGE: u64 = 1024;
 const RANGES_MAX: u64 = 1024;
 /// Rows to come for each page of the table below which turns gain nothing: few pages see two of them. By reckoning.
 const ROWS_OF_PAGE_MIN: u64 = 2;
+/// One new row in so many, and the next turns no longer look rows up one by one: where nearly all are there, the table's statistics still
+/// hold, and looking up is cheaper than reading the range. By reckoning.
+const MANY_NEW: u64 = 10;
 
 /// How the rows are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +115,7 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         into.relation,
         if parts == 1 { "part" } else { "parts" }
     ));
-    let progress = Progress { all_change: AtomicBool::new(false), failed: AtomicBool::new(false) };
+    let progress = Progress::default();
     let progress = &progress;
     let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {
         let span = Span { turn, ..Span::of_range(range, borders) };
@@ -135,16 +138,22 @@ pub(super) async fn delete_missing(run: &Run, ledger: &Ledger, into: &Into, all:
 }
 
 /// What the parts that are done say to those that are not.
+#[derive(Default)]
 struct Progress {
     /// The last one changed every row.
     all_change: AtomicBool,
+    /// Some part was new in one row of [`MANY_NEW`] or more.
+    many_new: AtomicBool,
     failed: AtomicBool,
 }
 
 impl Progress {
     fn note(&self, done: Result<Option<(u64, Changes)>>) -> Result<()> {
         match &done {
-            Ok(Some((rows, changes))) => self.all_change.store(changes.updated == *rows, Ordering::Relaxed),
+            Ok(Some((rows, changes))) => {
+                self.all_change.store(changes.updated == *rows, Ordering::Relaxed);
+                self.many_new.fetch_or(changes.inserted > *rows / MANY_NEW, Ordering::Relaxed);
+            }
             Ok(None) => {}
             Err(_) => self.failed.store(true, Ordering::Relaxed),
         }
@@ -164,7 +173,11 @@ async fn one_part(
     if progress.failed.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let way = part::Way { all_change: progress.all_change.load(Ordering::Relaxed), ..way(run, into) };
+    let way = part::Way {
+        all_change: progress.all_change.load(Ordering::Relaxed),
+        many_new: progress.many_new.load(Ordering::Relaxed),
+        ..way(run, into)
+    };
     let once =
         async |session: &Session| part::commit_part(session, surroundings(run, ledger), way, no, &span).await;
     let done = on_session(run, once).await?;

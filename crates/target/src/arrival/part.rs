@@ -21,6 +21,10 @@ const WORK_MEM_KB: u32 = 64 << 10;
 /// So often rows are inserted that others delete meanwhile, or that a trigger stores under ever other keys.
 const ROUNDS_MAX: u32 = 10;
 
+/// Each turn fills the range of the table that the next one reads, and the planner, who knows the table as it was, expects next to none there:
+/// it would go through the whole range for each row.
+const JOIN_ONCE_SQL: &str = "SET LOCAL enable_nestloop = off";
+
 /// How rows of one table come in.
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'a> {
@@ -32,6 +36,8 @@ pub struct Way<'a> {
     pub delete_missing: bool,
     /// All rows so far were there and were changed, so that the next are likely to be, too.
     pub all_change: bool,
+    /// Many rows so far were not there: the table's statistics say too little.
+    pub many_new: bool,
 }
 
 /// One transaction's surroundings.
@@ -97,7 +103,13 @@ pub async fn commit_part(
     no: u32,
     span: &Span,
 ) -> Result<Option<(u64, Changes)>> {
-    commit_step(session, around, way, Step::Part(no), async || come_in(session, way, span).await).await
+    let work = async || {
+        if way.many_new && span.turn.is_some() {
+            run(session, way, JOIN_ONCE_SQL).await?;
+        }
+        come_in(session, way, span).await
+    };
+    commit_step(session, around, way, Step::Part(no), work).await
 }
 
 /// Deletes what no record has, in a transaction of its own, unless that is done; `tables` are all of the load.

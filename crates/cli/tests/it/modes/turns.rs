@@ -94,6 +94,37 @@ fn most_rows_find_room_on_their_pages() {
     }
 }
 
+/// A table that is empty where its rows come, and whose statistics say so: what the first turn has brought is not in them for the next.
+#[test]
+fn turns_meet_more_rows_than_the_statistics_say() {
+    for major in MAJORS {
+        let files = Files::new();
+        let csv = (1..=400_000_u64).fold("id,n\n".to_owned(), |mut csv, id| {
+            let _ = writeln!(csv, "{id},1");
+            csv
+        });
+        let source = files.put("a.csv", csv.as_bytes());
+        let database = Server::shared(major).database();
+        // What the sessions of the parts are told, by a trigger of each statement that inserts.
+        database.sql(
+            "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT -id, 0 FROM generate_series(1, 20000) id; \
+             ALTER TABLE t SET (autovacuum_enabled = off); \
+             CREATE TABLE seen (nestloop text, staged float8); \
+             CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+                 INSERT INTO seen SELECT current_setting('enable_nestloop'), max(c.reltuples) FROM pg_class c \
+                     JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'howdah' \
+                     WHERE c.relkind = 'r' AND c.relname LIKE 'staging%'; \
+                 RETURN NULL; END $$; \
+             CREATE TRIGGER see AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION see()",
+        );
+        database.sql("VACUUM ANALYZE t");
+        let command = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
+        assert_eq!(changes(&command), [400_000, 0, 0, 0, 0], "PostgreSQL {major}");
+        let seen = "SELECT count(*) > 2 AND count(*) FILTER (WHERE nestloop = 'off') >= 2 AND bool_and(staged > 200000) FROM seen";
+        assert_eq!(database.value(seen), "t", "PostgreSQL {major}");
+    }
+}
+
 #[test]
 fn a_kill_between_turns_loses_and_doubles_nothing() {
     let hits = MAJORS.into_iter().zip([1, 4, 9]).filter(|(major, least)| {
