@@ -13,8 +13,8 @@ fn with_comma(readings: &Readings) -> Option<&String> {
     readings.iter().find(|(_, reading)| has_comma(reading)).map(|(name, _)| name)
 }
 
-/// Where another column has decimal commas, a comma that may be one is not taken for one between groups only because its column
-/// holds integers: `1,500` beside `12,50`.
+/// Where another column proves decimal commas, and none points, a comma that may be one is not taken for one between groups only because
+/// its column holds integers: `1,500` beside `12,50`.
 pub(super) fn expect_one(
     job: &Job,
     table: &Table,
@@ -22,14 +22,21 @@ pub(super) fn expect_one(
     chosen: &[Columns],
     heads: &[Head],
 ) -> Result<()> {
-    let Some(other) = with_comma(readings) else { return Ok(()) };
-    let is_contrary = |name: &String, state: &ColumnState| {
-        let groups = matches!(readings.get(name), Some(Some(Reading::Number { group: Some(','), .. })));
-        groups && infer::is_number_open(state) && !columns::is_told(job, name)
+    // What is told of one column is told since it is unlike the others.
+    let mut seen = joined(chosen, heads);
+    seen.retain(|name, _| !columns::is_told(job, name));
+    let is_open = |name: &&String| seen.get(name).is_some_and(|(state, _)| infer::is_number_open(state));
+    let read = |are: fn(Option<char>, char) -> bool| {
+        let is_one = move |name: &&String| match readings.get(*name) {
+            Some(Some(Reading::Number { group, decimal, .. })) => are(*group, *decimal),
+            _ => false,
+        };
+        seen.keys().copied().filter(is_one)
     };
-    let seen = joined(chosen, heads);
-    let contrary = seen.into_iter().find(|(name, (state, _))| is_contrary(name, state));
-    let column = contrary.and_then(|(name, _)| table.columns.iter().find(|column| column.name == *name));
+    let has_points = read(|group, decimal| group == Some(',') && decimal == '.').any(|name| !is_open(&name));
+    let (Some(other), false) = (read(|_, decimal| decimal == ',').next(), has_points) else { return Ok(()) };
+    let contrary = read(|group, _| group == Some(',')).find(is_open);
+    let column = contrary.and_then(|name| table.columns.iter().find(|column| column.name == *name));
     let Some(column) = column else { return Ok(()) };
     let (name, type_name) = (&column.name, &column.type_name);
     let message = format!(
