@@ -1,4 +1,4 @@
--- Version 15. @schema@ stands for the quoted name of the schema.
+-- Version 15. The name of the schema is put in place before it is run, so that no comment may hold it.
 CREATE SCHEMA IF NOT EXISTS @schema@;
 
 COMMENT ON SCHEMA @schema@ IS 'What howdah has loaded, so that a load can be resumed and never doubles a row';
