@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// A run whose lock of the job was lost takes it again within this time.
 pub(crate) const HELD_AGAIN_WITHIN: Duration = Duration::from_secs(3);
+/// The server takes a moment to see that the client is gone which held the job.
+const SEEN_GONE_WITHIN: Duration = Duration::from_millis(300);
 /// How long a process may take to end, and how often that is looked at.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -26,12 +28,14 @@ pub(crate) async fn end_left(
 ) -> Result<()> {
     let began = Instant::now();
     loop {
-        if left(context, session, ledger, job_id).await?.is_empty()
-            || ledger.is_job_held(session, job_id).await?
-        {
+        if left(context, session, ledger, job_id).await?.is_empty() {
             return Ok(());
         }
-        if began.elapsed() >= HELD_AGAIN_WITHIN {
+        let is_held = ledger.is_job_held(session, job_id).await?;
+        if is_held && began.elapsed() >= SEEN_GONE_WITHIN {
+            return Ok(());
+        }
+        if !is_held && began.elapsed() >= HELD_AGAIN_WITHIN {
             return end_all(context, session, ledger, job_id).await;
         }
         context.stop.sleep(LOOK_EVERY).await?;
