@@ -39,7 +39,7 @@ pub(super) async fn prove(
     wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
     let settled = settled(table, chosen, heads);
     let proven = proven(table, chosen, heads);
-    let mut of_server: Option<String> = None;
+    let mut of_server = None;
     for (head, chosen) in heads.iter().zip(chosen) {
         for open in open_orders(job, table, head, chosen) {
             if open.left.is_empty() {
@@ -48,15 +48,14 @@ pub(super) async fn prove(
             if settled.contains(&open.column) {
                 continue;
             }
-            let order = match of_server.take() {
-                Some(order) => order,
-                None => context.connection.attend(session, catalog::date_order(session)).await?,
-            };
-            if !open.left.contains(&order.as_str()) {
-                return Err(refused(&open, &order).in_file(head.object().location()));
+            // Asked once, and only where it decides.
+            if of_server.is_none() {
+                of_server = Some(context.connection.attend(session, catalog::date_order(session)).await?);
+            }
+            if let Some(order) = of_server.as_deref().filter(|order| !open.left.contains(order)) {
+                return Err(refused(&open, order).in_file(head.object().location()));
             }
             chosen.unsure.push(told(&open, &proven));
-            of_server = Some(order);
         }
     }
     Ok(())
@@ -118,8 +117,8 @@ fn proven(table: &Table, chosen: &[Columns], heads: &[Head]) -> Vec<(String, &'s
     let order = |(name, (state, among)): (&String, (ColumnState, Among))| {
         let column = table.columns.iter().find(|column| column.name == *name)?;
         let reading = infer::reading_for(&state, &among, &column.type_name)?;
-        let left = among.orders_left();
-        matches!(reading, Reading::Date(_)).then(|| Some((name.clone(), *left.first()?)))?
+        let order = matches!(reading, Reading::Date(_)).then(|| among.orders_left().first().copied());
+        Some((name.clone(), order.flatten()?))
     };
     joined(chosen, heads).into_iter().filter_map(order).collect()
 }
