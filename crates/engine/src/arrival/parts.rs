@@ -95,6 +95,8 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         let has_turns = run.plan.job.arrival.mode == Mode::Merge
             && into.staging.place.is_some()
             && !into.is_unique_besides;
+        // A range of keys that lie all over the table reads all pages of it in each turn.
+        let has_turns = has_turns && !into.is_scattered(session).await?;
         let table_pages = if has_turns { Some(into.table_pages(session).await?) } else { None };
         let wanted = match into.comes_together {
             true => 1,

@@ -125,6 +125,23 @@ fn turns_meet_more_rows_than_the_statistics_say() {
     }
 }
 
+/// Every range of keys that lie all over the table has rows on all its pages: no row finds more room there for coming later.
+#[test]
+fn keys_that_lie_all_over_the_table_have_no_turns() {
+    for major in MAJORS {
+        let scene = scene(Server::shared(major));
+        scene.database.sql(
+            "CREATE TABLE kept AS SELECT * FROM t; TRUNCATE t; \
+             INSERT INTO t SELECT * FROM kept ORDER BY md5(id::text); DROP TABLE kept",
+        );
+        scene.database.sql("VACUUM ANALYZE t");
+        let told = scene.command.clone().run(PATIENCE).expect_code(0);
+        let what = format!("PostgreSQL {major}: {}", told.stderr);
+        assert!(told.stderr.contains("rows are merged into public.t in 1 part"), "{what}");
+        assert_wanted(&scene.database, &what);
+    }
+}
+
 #[test]
 fn a_kill_between_turns_loses_and_doubles_nothing() {
     let hits = MAJORS.into_iter().zip([1, 4, 9]).filter(|(major, least)| {
