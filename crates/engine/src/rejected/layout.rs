@@ -4,7 +4,7 @@
 use crate::plan::chunk_format;
 use howdah_model::plan::Encode;
 use howdah_model::{Care, Eol, Format, Plan, TablePlan};
-use howdah_transcode::encode::from_utf8;
+use howdah_transcode::encode::{byte_order_mark, from_utf8};
 use howdah_transcode::header;
 use std::collections::BTreeMap;
 
@@ -99,7 +99,8 @@ impl Layout<'_> {
             Some(encoding) => from_utf8(encoding, &bytes).unwrap_or(bytes),
             None => bytes,
         };
-        (as_read(head), as_read(ending.into()))
+        let mark = format.encoding.as_deref().map_or(&b""[..], byte_order_mark);
+        ([mark, &as_read(head)].concat(), as_read(ending.into()))
     }
 
     /// How records are kept: their format, the names of their fields, their line ending.

@@ -184,6 +184,15 @@ pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
     (!has_errors).then(|| bytes.into_owned())
 }
 
+/// What a file in this encoding begins with, so that editors know it: UTF-16 has a byte order mark, all others nothing.
+pub fn byte_order_mark(encoding: &str) -> &'static [u8] {
+    match whatwg(encoding) {
+        Some(found) if found == UTF_16LE => b"\xFF\xFE",
+        Some(found) if found == UTF_16BE => b"\xFE\xFF",
+        _ => b"",
+    }
+}
+
 /// A short piece of text in an encoding of the server or of the WHATWG.
 ///
 /// # Errors
