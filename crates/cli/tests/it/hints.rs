@@ -31,6 +31,17 @@ fn who_and_where_the_server_is() {
 }
 
 #[test]
+fn empty_files_that_make_no_table_are_named() {
+    let files = Files::new();
+    let empty = files.put("empty1.csv", b"");
+    let pattern = empty.with_file_name("{table}1.csv");
+    let database = Server::shared(15).database();
+    let load = howdah("load").args(["--to", &database.conninfo(), "--create"]).arg(&pattern);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("empty1.csv: no table can be made from a file without a record"), "{told}");
+}
+
+#[test]
 fn tables_that_do_not_fit() {
     let files = Files::new();
     let database = Server::shared(15).database();

@@ -60,10 +60,7 @@ pub(super) async fn shape(
         }
     }
     if order.is_empty() {
-        return Err(Error::new(ErrorKind::Columns, "no table can be made from files without a record")
-            .with_hint(
-                "give files that have a header at least; lines that look like comments are records with --format csv",
-            ));
+        return Err(no_record(heads));
     }
     if order.len() > COLUMNS_MAX {
         let message =
@@ -81,6 +78,22 @@ pub(super) async fn shape(
     }
     take_empty(job, &columns, heads)?;
     Ok(NewTable { columns, primary_key: job.shaping.primary_key.clone() })
+}
+
+/// The first of the files says which table is meant, where `{table}` makes many.
+fn no_record(heads: &[Head]) -> Error {
+    let message = match heads.len() {
+        0 | 1 => "no table can be made from a file without a record".to_owned(),
+        files => format!("no table can be made from this file and {} more: none has a record", files - 1),
+    };
+    let error = Error::new(ErrorKind::Columns, message).with_hint(
+        "give files that have a header at least, or leave the empty ones out of SOURCE; lines that look like comments are records \
+         with --format csv",
+    );
+    match heads.first() {
+        Some(first) => error.in_file(first.object().location()),
+        None => error,
+    }
 }
 
 /// Where an empty field in quotes is a value to its column, it is one of the values seen.
