@@ -23,6 +23,7 @@ mod index_cost;
 mod indexes;
 mod known_types;
 mod lacking_rights;
+mod left_out;
 mod loaded;
 mod locale;
 mod looks;

@@ -42,6 +42,31 @@ fn empty_files_that_make_no_table_are_named() {
 }
 
 #[test]
+fn offsets_that_a_column_leaves_out_are_told() {
+    let files = Files::new();
+    let source = files
+        .put("a.csv", b"a,at,on\n1,2024-01-01 10:00:00+02,2024-01-02\n2,2024-01-01 10:00:00-05,2024-01-03\n");
+    let database = Server::shared(15).database();
+    let load = |options: &[&str]| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--force"]);
+        load.args(options).arg(&source).run(PATIENCE).expect_code(0).stderr
+    };
+    let told = "at is of a type that leaves out the offsets from UTC";
+    database.sql("CREATE TABLE t (a int, at timestamp, \"on\" date)");
+    let unsure = load(&[]);
+    assert!(unsure.contains(told), "{unsure}");
+    for options in
+        [&["--types", "at=timestamp"][..], &["--format", "csv", "--header"], &["--evolve", "widen"]]
+    {
+        let sure = load(options);
+        assert!(!sure.contains("offsets"), "{options:?} {sure}");
+    }
+    database.sql("DROP TABLE t; CREATE TABLE t (a int, at timestamptz, \"on\" date)");
+    let sure = load(&[]);
+    assert!(!sure.contains("offsets"), "{sure}");
+}
+
+#[test]
 fn tables_that_do_not_fit() {
     let files = Files::new();
     let database = Server::shared(15).database();
