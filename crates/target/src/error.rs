@@ -58,6 +58,27 @@ pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
 const ROLE_ROUTINE: &str = "InitializeSessionUserId";
 const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 
+/// Where the server finds that a row fits no page.
+const ROW_TOO_BIG_ROUTINE: &str = "RelationGetBufferForTuple";
+
+/// Where the server finds that an entry fits no page of an index: of any kind, B-tree, GIN, hash, SP-GiST, BRIN.
+const INDEX_ROUTINES: &[&str] = &[
+    "index_form_tuple",
+    "index_form_tuple_context",
+    "_bt_check_third_page",
+    "GinFormTuple",
+    "_hash_doinsert",
+    "gistSplit",
+    "gistplacetopage",
+    "spgdoinsert",
+    "brin_doinsert",
+    "brin_doupdate",
+];
+
+fn is_of_index(routine: &str) -> bool {
+    INDEX_ROUTINES.contains(&routine)
+}
+
 fn server_hint(db: &DbError) -> Option<String> {
     let own = match *db.code() {
         SqlState::INSUFFICIENT_PRIVILEGE if is_of_policy(db) => {
@@ -81,6 +102,18 @@ fn server_hint(db: &DbError) -> Option<String> {
         }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => "check pg_hba.conf on the server and sslmode",
         SqlState::INVALID_CATALOG_NAME => "name an existing database in --to or PGDATABASE",
+        SqlState::PROGRAM_LIMIT_EXCEEDED if db.routine() == Some(ROW_TOO_BIG_ROUTINE) => {
+            "a row has room for 8 kB of what cannot be moved out of it: spread its columns over several tables, give fewer of them values, \
+             or put long text that was set STORAGE PLAIN back by ALTER TABLE ... ALTER COLUMN ... SET STORAGE EXTENDED"
+        }
+        SqlState::PROGRAM_LIMIT_EXCEEDED if db.routine().is_some_and(is_of_index) => {
+            "an index takes no value that is so long: drop the index, or make it on md5(COLUMN) or left(COLUMN, 1000) in its place; \
+             --on-error skip leaves such records out"
+        }
+        SqlState::TOO_MANY_COLUMNS => {
+            "a table has 1600 columns at most, dropped ones and those of its composite types counted: load into a table made anew, or leave \
+             fields out with --ignore-extra"
+        }
         SqlState::DISK_FULL => "free or add disk space on the server; then run the same command again",
         _ => return None,
     };

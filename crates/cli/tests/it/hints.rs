@@ -31,6 +31,39 @@ fn who_and_where_the_server_is() {
 }
 
 #[test]
+fn rows_and_index_entries_that_fit_no_page() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let names: Vec<String> = (0..1600).map(|no| format!("c{no}")).collect();
+    let row = vec!["123456789"; 1600].join(",");
+    let wide = files.put("wide.csv", format!("{}\n{row}\n", names.join(",")).as_bytes());
+    database.sql(&format!("CREATE TABLE t ({} numeric)", names.join(" numeric, ")));
+    refused(&database, &wide, &[], "spread its columns over several tables");
+
+    database.sql("DROP TABLE t; CREATE TABLE t (s text)");
+    let mut random = 1_u32;
+    let mut letter = || {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'a' + u8::try_from((random >> 16) % 26).unwrap())
+    };
+    let long: String = std::iter::repeat_with(&mut letter).take(9000).collect();
+    let shorter: String = std::iter::repeat_with(&mut letter).take(6000).collect();
+    for method in ["btree", "gin", "hash", "spgist", "brin"] {
+        let key = if method == "gin" { "string_to_array(s, ',')" } else { "s" };
+        database.sql(&format!("DROP INDEX IF EXISTS i; CREATE INDEX i ON t USING {method} ({key})"));
+        for text in [&long, &shorter] {
+            let source = files.put("long.csv", format!("s\n{text}\n").as_bytes());
+            let load =
+                howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--indexes", "keep"]);
+            let told = load.args(["--force"]).arg(&source).run(PATIENCE).stderr;
+            let is_named = told.contains("hint: an index takes no value that is so long");
+            assert!(is_named || !told.contains("54000"), "{method}: {told}");
+            assert!(is_named || method != "btree", "{told}");
+        }
+    }
+}
+
+#[test]
 fn empty_files_that_make_no_table_are_named() {
     let files = Files::new();
     let empty = files.put("empty1.csv", b"");
