@@ -28,10 +28,10 @@ pub mod units;
 use clap::Parser;
 use commands::Process;
 use commands::load::json;
-use howdah_engine::Stop;
 use howdah_engine::model::ErrorReport;
 use howdah_engine::model::summary::Status;
 use howdah_engine::model::{Error, ErrorKind};
+use howdah_engine::{ROOM_HINT, Stop};
 use options::{Command, Options};
 use printer::Printer;
 use serde::Serialize;
@@ -119,10 +119,6 @@ fn told_by_error(work: impl FnOnce() -> Result<Exit, Error>) -> Result<Exit, Err
         ))
     })
 }
-
-/// What to do where the system has no memory, or no room for another thread.
-const ROOM_HINT: &str = "raise the limit that is reached, of memory (ulimit -v) or of threads and processes (ulimit -u, pids.max of a \
-     cgroup), or end other processes";
 
 /// The error of a command that has not begun.
 fn cannot_start(error: &std::io::Error) -> Error {

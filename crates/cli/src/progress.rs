@@ -10,7 +10,8 @@ use crate::printer::Printer;
 use crate::shaping;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use drawer::Canvas;
-use howdah_engine::model::{Codec, Error, ErrorKind, Event, Listener, Plan, Result};
+use howdah_engine::model::{Codec, Event, Listener, Plan, Result};
+use howdah_engine::no_thread;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use parking_lot::{Condvar, Mutex};
 use std::collections::BTreeSet;
@@ -186,7 +187,7 @@ impl Progress {
         let drawing = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || drawer::draw(&of_thread, canvas));
-        drawing.map_err(|error| Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")))?;
+        drawing.map_err(|error| no_thread(&error))?;
         Ok(Progress(shared))
     }
 

@@ -32,6 +32,7 @@ pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_s
 use crate::budget::Buffers;
 use crate::cargo::Cargo;
 use crate::pipeline::{Halt, Run};
+use crate::threads::no_thread;
 use gather::{Gathering, is_small};
 use howdah_model::plan::Care;
 use howdah_model::{Error, ErrorKind, FilePlan, FormatKind, Plan, Result};
@@ -167,7 +168,7 @@ pub(crate) fn start(
             std::thread::Builder::new()
                 .name(format!("feeder-{no}"))
                 .spawn(move || feeder.work())
-                .map_err(|error| Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")))
+                .map_err(|error| no_thread(&error))
         })
         .collect()
 }

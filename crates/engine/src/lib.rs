@@ -40,6 +40,7 @@ mod pipeline;
 mod retry;
 mod sessions;
 mod stop;
+mod threads;
 mod values;
 
 mod locate;
@@ -96,6 +97,7 @@ pub use howdah_transcode::infer::spelling;
 pub use load::load;
 pub use plan::{Planned, in_tables, plan, plan_to_load};
 pub use stop::Stop;
+pub use threads::{ROOM_HINT, no_thread};
 
 use howdah_model::{Event, Listener};
 use std::sync::Arc;

@@ -4,7 +4,8 @@
 //! threads take no buffers, hold up nobody, and help where a core is free.
 
 use crate::pipeline::Run;
-use howdah_model::{Error, ErrorKind, Result, Stage};
+use crate::threads::no_thread;
+use howdah_model::{Result, Stage};
 use howdah_transcode::decompress::{Helpers, Piece};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -44,7 +45,7 @@ impl Unpackers {
                         run.tally.time(Stage::Decompress, || piece.decode());
                     }
                 })
-                .map_err(|error| Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")))?;
+                .map_err(|error| no_thread(&error))?;
         }
         Ok(unpackers)
     }
