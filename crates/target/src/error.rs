@@ -84,6 +84,9 @@ fn server_hint(db: &DbError) -> Option<String> {
         SqlState::INSUFFICIENT_PRIVILEGE if is_of_policy(db) => {
             "the WITH CHECK of a policy of the table says which rows this role may store"
         }
+        SqlState::INSUFFICIENT_PRIVILEGE if is_raised(db) => {
+            "a trigger, an event trigger or a function of the database refuses this to the role: its text is in the server's log"
+        }
         SqlState::INSUFFICIENT_PRIVILEGE => "ask the owner to GRANT the privilege to this role",
         SqlState::TOO_MANY_CONNECTIONS if db.routine() == Some(ROLE_ROUTINE) => {
             "the role has a CONNECTION LIMIT (pg_roles.rolconnlimit): raise it to 3 at least, or wait for its other sessions; \

@@ -31,6 +31,20 @@ fn who_and_where_the_server_is() {
 }
 
 #[test]
+fn what_functions_refuse_is_no_missing_right() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (a int); CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN RAISE insufficient_privilege; END $$; \
+         CREATE TRIGGER no BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION no()",
+    );
+    let told = refused(&database, &source, &[], "a trigger, an event trigger or a function");
+    assert!(told.contains("42501") && !told.contains("GRANT"), "{told}");
+}
+
+#[test]
 fn rows_and_index_entries_that_fit_no_page() {
     let files = Files::new();
     let database = Server::shared(15).database();
