@@ -148,11 +148,15 @@ fn records_that_only_the_index_takes_for_one_key_are_an_error() {
     assert_eq!(changes(&merge), [2, 0, 0, 0, 0]);
 }
 
-/// The load inserts while another session holds row 2, and has changed others by the time that it lets go.
+/// The load inserts while another session holds row 2, and has changed others: it lets go when the load waits for it.
 fn beside(database: &Database, change: &str, options: &[&str]) -> [u64; 5] {
     let files = Files::new();
     let source = files.put("a.csv", b"id,note\n1,file\n2,file\n3,same\n");
-    let slowly = format!("BEGIN; INSERT INTO t VALUES (2, 'other'); {change}; SELECT pg_sleep(4); COMMIT");
+    let waiting = "SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
+    let slowly = format!(
+        "BEGIN; INSERT INTO t VALUES (2, 'other'); {change}; \
+         DO $$ BEGIN FOR i IN 1..2000 LOOP EXIT WHEN EXISTS ({waiting}); PERFORM pg_sleep(0.01); END LOOP; END $$; COMMIT"
+    );
     std::thread::scope(|scope| {
         scope.spawn(|| database.sql(&slowly));
         let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
