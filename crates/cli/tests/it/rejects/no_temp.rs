@@ -5,7 +5,8 @@ use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
-const ROWS: u64 = 20_000;
+/// More than two chunks.
+const ROWS: u64 = 10_000;
 
 /// Every tenth record repeats a key, breaks a CHECK, refers to nothing, is raised by a trigger, or cannot be read.
 fn records() -> (String, usize) {
