@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 const ROWS: u64 = 12_000;
+/// Four chunks of 64 kB, each of more rows than the 1,000 from which on the server is asked about keys.
+const MODEL_ROWS: u64 = 6_000;
 
 /// What a table may demand. `boss` leads to one row alone.
 const TABLES: [&str; 8] = [
@@ -25,10 +27,10 @@ const TABLES: [&str; 8] = [
 fn records(seed: u64) -> Vec<String> {
     let mut random = Rng::with_seed(seed);
     let mut records = Vec::new();
-    for no in 1..=ROWS {
+    for no in 1..=MODEL_ROWS {
         let id = match random.u8(..90) {
             0 => (no.saturating_sub(random.u64(1..30)) + 1).to_string(),
-            1 => random.u64(1..=ROWS + 2000).to_string(),
+            1 => random.u64(1..=MODEL_ROWS + 2000).to_string(),
             2 => format!("00{}", random.u64(1..=no)),
             3 => String::new(),
             _ => (no + 1000).to_string(),
@@ -100,7 +102,7 @@ fn rows_in_binary_that_break_keys_are_those_that_inserts_refuse() {
             let run = run.args(["--chunk-size", chunk, "--jobs", jobs, "--format", "csv", "--table", "t"]);
             let done = run.arg(source).run(PATIENCE).expect_code(3);
             let counts = format!(
-                "SELECT (SELECT count(*) FROM t) - 50 + (SELECT count(*) FROM howdah.reject) = {ROWS}"
+                "SELECT (SELECT count(*) FROM t) - 50 + (SELECT count(*) FROM howdah.reject) = {MODEL_ROWS}"
             );
             assert_eq!(database.value(&counts), "t", "{place}, {chunk}: {}", done.stderr);
             if jobs == "1" {
