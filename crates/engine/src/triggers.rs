@@ -7,7 +7,7 @@
 use crate::indexes::{Builds, change, lock_within_ms, put_back_entries};
 use crate::pipeline::Run;
 use crate::plan::way_of_triggers;
-use crate::retry::Patience;
+use crate::retry::{Patience, patiently};
 use crate::settle::put_back_within_ms;
 use howdah_model::{Relation, Result, TriggersChoice, TriggersWay, sqlstate};
 use howdah_target::ledger::UndoKind;
@@ -39,11 +39,15 @@ pub(crate) async fn silence_all(run: &Run) -> Result<()> {
 async fn enable_left(run: &Run) -> Result<()> {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
     let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
-    let session = connection.open().await?;
-    let mut left = connection.attend(&session, ledger.own_undos(&session, job_id)).await?.believed;
-    connection.keep(session);
-    left.retain(|undo| undo.change.kind == UndoKind::Trigger);
+    let read = || async {
+        let session = connection.open().await?;
+        let left = connection.attend(&session, ledger.own_undos(&session, job_id)).await?.believed;
+        connection.keep(session);
+        Ok(left)
+    };
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let mut left = patiently(&run.context, retry_for, read).await?;
+    left.retain(|undo| undo.change.kind == UndoKind::Trigger);
     let lock_within_ms = put_back_within_ms(&run.plan);
     let how = Builds { sessions: 1, tuned: false, pausing: None, lock_within_ms };
     let enabling = put_back_entries(&run.context, ledger, left, how, retry_for);
@@ -71,10 +75,15 @@ pub(crate) async fn silence_again(run: &Run, file_no: u32) -> Result<()> {
 /// What was dropped since the plan was made is gone by now.
 async fn silence(run: &Run, relation: &Relation) -> Result<()> {
     let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
-    let session = connection.open().await?;
-    let found = connection.attend(&session, triggers::look_and_try(&session, relation)).await?;
+    let look = || async {
+        let session = connection.open().await?;
+        let found = connection.attend(&session, triggers::look_and_try(&session, relation)).await?;
+        Ok((found, session.server_version()))
+    };
+    let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
+    let (found, server_version) = patiently(&run.context, retry_for, look).await?;
     let ledger = run.ledger.as_ref();
-    let way = way_of_triggers(relation, &found, &found.checks, ledger.is_some(), session.server_version())?;
+    let way = way_of_triggers(relation, &found, &found.checks, ledger.is_some(), server_version)?;
     if way == TriggersWay::Replica {
         run.silent.lock().insert(relation.clone());
     }

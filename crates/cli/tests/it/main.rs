@@ -44,6 +44,7 @@ mod limits;
 mod lines;
 mod links;
 mod long_records;
+mod lost;
 mod many_files;
 mod memory;
 mod misread;

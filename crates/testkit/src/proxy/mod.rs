@@ -36,6 +36,13 @@ pub enum Fault {
     /// The connection that carries the n-th byte to the server (counted over all connections, from now on and
     /// after each cut) is cut right after it.
     CutAfterBytes(u64),
+    /// The connection over which a client sends something is cut.
+    CutAtSend {
+        /// So many times a client sends something before, those of all connections.
+        skip: u64,
+        /// What it sends reaches the server still; the answer is lost.
+        arrives: bool,
+    },
     /// The connection is cut when COMMIT is about to be forwarded: the client has sent it, nothing is in.
     CutBeforeCommit {
         /// So many COMMITs go by before, those of all connections.
@@ -116,8 +123,15 @@ struct Armed {
     /// How often it may still fire; `None` without limit.
     left: Option<u64>,
     bytes_to_server: u64,
+    sends: u64,
     commits: u64,
     gets: u64,
+}
+
+impl Armed {
+    fn new(fault: Fault, left: Option<u64>) -> Armed {
+        Armed { fault, left, bytes_to_server: 0, sends: 0, commits: 0, gets: 0 }
+    }
 }
 
 impl Proxy {
@@ -144,13 +158,7 @@ impl Proxy {
     fn before(upstream: Upstream) -> Proxy {
         let shared = Arc::new(Shared {
             upstream,
-            armed: Mutex::new(Armed {
-                fault: Fault::Pass,
-                left: None,
-                bytes_to_server: 0,
-                commits: 0,
-                gets: 0,
-            }),
+            armed: Mutex::new(Armed::new(Fault::Pass, None)),
             changes: watch::Sender::new(0),
             cuts: watch::Sender::new(0),
             forgets: watch::Sender::new(0),
@@ -225,7 +233,7 @@ impl Proxy {
     }
 
     fn arm(&self, fault: Fault, left: Option<u64>) {
-        *self.shared.armed.lock() = Armed { fault, left, bytes_to_server: 0, commits: 0, gets: 0 };
+        *self.shared.armed.lock() = Armed::new(fault, left);
         self.shared.changes.send_modify(|count| *count += 1);
     }
 }
@@ -286,12 +294,16 @@ impl Shared {
         let commit = frontend.read(bytes);
         let mut armed = self.armed.lock();
         armed.bytes_to_server += bytes.len() as u64;
+        armed.sends += 1;
         armed.commits += u64::from(commit.is_some());
         let verdict = match (armed.fault, commit) {
             (Fault::CutAfterBytes(limit), _) if armed.bytes_to_server >= limit => {
                 let beyond = usize::try_from(armed.bytes_to_server - limit).unwrap_or(usize::MAX);
                 armed.bytes_to_server = 0;
                 Verdict::CutAfter(bytes.len().saturating_sub(beyond))
+            }
+            (Fault::CutAtSend { skip, arrives }, _) if armed.sends > skip => {
+                Verdict::CutAfter(if arrives { bytes.len() } else { 0 })
             }
             (Fault::CutBeforeCommit { skip }, Some(commit)) if armed.commits > skip => {
                 Verdict::CutAfter(commit.start)
