@@ -46,6 +46,33 @@ fn the_next_run_ends_what_a_killed_one_has_left_at_work() {
     }
 }
 
+/// The server sees late that the client is gone: its session holds the job when the next run first asks who does.
+#[test]
+fn a_killed_run_that_the_server_has_not_seen_dying_is_waited_for_and_ended() {
+    // Later servers see it themselves while a statement is at work.
+    let server = Server::shared(13);
+    let (files, plain) = (Files::new(), csv(66, 1, ROWS));
+    let source = files.put("a.csv", &plain);
+    let (scene, proxy) = (Scene::new(server, &[&plain]), Proxy::before_server(server));
+    scene.database.sql(SLEEPY);
+    let load = scene.load_to(&scene.database.conninfo_through(&proxy));
+    let mut running = load.arg("--atomic").arg(&source).spawn();
+    wait_until(&scene, &mut running, SLEEPS);
+    proxy.forget_all();
+    running.kill();
+    let began = Instant::now();
+    let mut next = scene.load().arg("--atomic").arg(&source).spawn();
+    let asks = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+        AND pid <> pg_backend_pid() AND query LIKE 'SELECT EXISTS (SELECT FROM %pg_locks%hashtextextended($1%'";
+    wait_until(&scene, &mut next, asks);
+    proxy.end_forgotten();
+    let told = next.wait(PATIENCE).expect_code(0).stderr;
+    assert!(began.elapsed() < SOON, "it took {:?}\n{told}", began.elapsed());
+    assert!(told.contains("still at work on the server: ended"), "{told}");
+    scene.assert_exact("seen late");
+    scene.assert_done("seen late");
+}
+
 /// The server lets sessions be seen and ended by the role that they logged in as.
 #[test]
 fn what_is_left_at_work_is_ended_where_the_role_acts_as_another_one() {
