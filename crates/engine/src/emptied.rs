@@ -7,11 +7,16 @@ use crate::pipeline::Run;
 use crate::taken;
 use futures_util::future::try_join_all;
 use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan, counted};
-use howdah_target::ledger::{Ledger, StoredRows, Volatile};
+use howdah_target::ledger::{Deleting, Ledger, StoredRows, Volatile};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::truncate;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+/// A deletion that takes longer is told of.
+const TOLD_AFTER: Duration = Duration::from_secs(2);
 
 /// What is said of a run that goes on with a job.
 pub(crate) const EMPTIED: &str = "the server has crashed since an earlier run of this job and emptied the UNLOGGED tables, of rows \
@@ -164,7 +169,11 @@ pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<(
             taken::files(session, plan)
         )
     };
-    let ((), all, files) = on_session(run, asking).await?;
+    let asked = tokio::select! {
+        asked = on_session(run, asking) => asked,
+        never = tell_who_deletes(run, ledger) => match never {},
+    };
+    let ((), all, files) = asked?;
     none_by_others(&plan.job_id, &all)?;
     taken::warn(run, &files, all.iter().map(|found| (&found.relation, found.stored.rows))).await;
     Ok(())
@@ -172,11 +181,35 @@ pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<(
 
 /// Whoever deletes rows at this time may have begun before the last of this job came.
 async fn wait_for_deletions(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
-    let arrival = &plan.job.arrival;
-    let relations: BTreeSet<&Relation> = plan.tables.iter().map(|table| &table.table.relation).collect();
-    let relations = relations.into_iter().filter(|_| !arrival.check && arrival.mode != Mode::Replace);
-    let waiting = relations.map(|relation| ledger.wait_for_deletions(session, relation));
+    let waiting = waited_for(plan).into_iter().map(|relation| ledger.wait_for_deletions(session, relation));
     try_join_all(waiting).await.map(|_| ())
+}
+
+fn waited_for(plan: &Plan) -> BTreeSet<&Relation> {
+    let arrival = &plan.job.arrival;
+    let relations = plan.tables.iter().map(|table| &table.table.relation);
+    relations.filter(|_| !arrival.check && arrival.mode != Mode::Replace).collect()
+}
+
+/// Nothing else says why a load that has all its rows in does not end. A server that gives no answer is not asked again.
+async fn tell_who_deletes(run: &Run, ledger: &Ledger) -> Infallible {
+    tokio::time::sleep(TOLD_AFTER).await;
+    for relation in waited_for(&run.plan) {
+        let looking = async {
+            let session = run.context.connection.open().await?;
+            let found = run.context.connection.attend(&session, ledger.deleting(&session, relation)).await;
+            run.context.connection.keep(session);
+            found
+        };
+        let deleting: Result<Vec<Deleting>> = looking.await;
+        for Deleting { pid, job_id } in deleting.unwrap_or_default() {
+            let who = job_id.map_or_else(|| "another load".to_owned(), |job_id| format!("job {job_id}"));
+            run.tell(format!(
+                "all rows are sent; waits for {who} (process {pid}), which deletes rows of {relation} (--delete-missing)"
+            ));
+        }
+    }
+    std::future::pending().await
 }
 
 /// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.

@@ -2,7 +2,7 @@
 //! or a TRUNCATE or DELETE that nothing tells but the empty table. Or some are gone, by another job's `--delete-missing`.
 
 use super::Ledger;
-use super::job_lock::DELETION_SEED;
+use super::job_lock::{DELETION_SEED, MARK_SEED, holders_sql};
 use super::step::target;
 use crate::session::Session;
 use crate::sql::quote_relation;
@@ -46,10 +46,29 @@ pub struct StoredRows {
 }
 
 /// A lock of the table, which its partitions have with it.
-const DELETION_SQL: &str = "\
-    SELECT pg_catalog.@lock@(pg_catalog.hashtextextended( \
-        $1 || '/' || coalesce(pg_catalog.pg_partition_root(t.named)::pg_catalog.oid, t.named::pg_catalog.oid)::pg_catalog.text, $3)) \
+const DELETION_SQL: &str = "SELECT pg_catalog.@lock@(k.key) FROM (@key@) k";
+
+const DELETION_KEY_SQL: &str = "\
+    SELECT pg_catalog.hashtextextended( \
+        $1 || '/' || coalesce(pg_catalog.pg_partition_root(t.named)::pg_catalog.oid, t.named::pg_catalog.oid)::pg_catalog.text, $3) AS key \
     FROM (SELECT pg_catalog.to_regclass($2) AS named) t";
+
+/// Sessions of loads are marked with their job.
+const DELETING_SQL: &str = "\
+    SELECT l.pid, (SELECT pg_catalog.min(j.job_id) FROM pg_catalog.pg_locks m JOIN @schema@.job j \
+                       ON (m.classid::pg_catalog.int8 << 32) | m.objid::pg_catalog.int8 \
+                          = pg_catalog.hashtextextended($1 || '/' || j.job_id, $4) \
+                   WHERE m.pid = l.pid AND m.database = l.database AND m.locktype = 'advisory' AND m.objsubid = 1 AND m.granted) \
+    FROM @holders@ ORDER BY l.pid";
+
+/// Who deletes rows that its files have no record of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deleting {
+    /// The server process.
+    pub pid: i32,
+    /// Its job, where that can be told.
+    pub job_id: Option<String>,
+}
 
 impl Ledger {
     /// Before a job deletes what its files have no record of: until its transaction ends, [`Ledger::wait_for_deletions`] waits. So a job
@@ -73,8 +92,27 @@ impl Ledger {
         let name = quote_relation(relation);
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&self.schema, Type::TEXT), (&name, Type::TEXT), (&DELETION_SEED, Type::INT8)];
-        let sql = DELETION_SQL.replace("@lock@", lock);
+        let sql = DELETION_SQL.replace("@lock@", lock).replace("@key@", DELETION_KEY_SQL);
         session.rows(&sql, &parameters, "waiting for rows to be deleted").await.map(|_| ())
+    }
+
+    /// Those whom [`Ledger::wait_for_deletions`] waits for.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn deleting(&self, session: &Session, relation: &Relation) -> Result<Vec<Deleting>> {
+        let name = quote_relation(relation);
+        let parameters: [(&(dyn ToSql + Sync), Type); 4] = [
+            (&self.schema, Type::TEXT),
+            (&name, Type::TEXT),
+            (&DELETION_SEED, Type::INT8),
+            (&MARK_SEED, Type::INT8),
+        ];
+        let sql = DELETING_SQL
+            .replace("@holders@", &holders_sql(DELETION_KEY_SQL))
+            .replace("@schema@", &self.quoted);
+        let rows = self.ask(session, &sql, &parameters, "looking who deletes rows").await?;
+        Ok(rows.iter().map(|row| Deleting { pid: row.get(0), job_id: row.get(1) }).collect())
     }
 
     /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its staging table.

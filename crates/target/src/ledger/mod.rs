@@ -36,7 +36,7 @@ pub use check::RejectKind;
 pub(crate) use claim::{BEGUN_SQL, Claim};
 pub use emptied::Volatile;
 pub use ending::{Ending, Proof};
-pub use gone::StoredRows;
+pub use gone::{Deleting, StoredRows};
 pub(crate) use job_lock::IDLE_IN_TURN_MS;
 pub use job_lock::LOCKS_IN_TURN_MS;
 pub use job_row::{FileRow, JobRow, JobStatus};

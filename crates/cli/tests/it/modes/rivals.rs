@@ -266,7 +266,7 @@ fn a_load_waits_at_its_end_for_those_who_delete_rows() {
         let scene = Scene::new(Server::shared(major), &[]);
         let database = &scene.database;
         database.sql("ALTER TABLE t ADD PRIMARY KEY (id); INSERT INTO t (id) VALUES (0); CREATE TABLE held AS SELECT 1");
-        let running = at_work(&scene, &sources[0]);
+        let mut running = at_work(&scene, &sources[0]);
         let waits = |lock: &str| {
             let waits = format!(
                 "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
@@ -287,8 +287,14 @@ fn a_load_waits_at_its_end_for_those_who_delete_rows() {
             waits("transactionid");
             open_gate(database);
             waits("advisory");
+            let job =
+                database.value("SELECT job_id FROM howdah.job WHERE plan #>> '{job,arrival,mode}' = 'merge'");
+            let deletes = format!("waits for job {job} (process ");
+            wait_for_words(&mut running, &deletes);
             database.sql("DELETE FROM held");
             merging.wait(PATIENCE).expect_code(0);
+            let told = running.stderr_so_far();
+            assert!(told.contains("), which deletes rows of public.t (--delete-missing)"), "{told}");
         });
         let failed = running.wait(PATIENCE).expect_code(1).stderr;
         assert!(failed.contains(" has deleted rows of public.t (--delete-missing) since job"), "{failed}");
