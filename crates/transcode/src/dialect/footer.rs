@@ -126,13 +126,16 @@ pub(super) fn find(
     let blanks_are_data = profile.width() == 1 && blank_inside;
     let width = profile.width();
     let empty_records = width > 1 && lines.have_empty_records(range.clone(), width);
+    // Above another table, a total or a note such a line keeps the two apart.
+    let mut ends_file = range.end == lines.len();
     let is_cut_off = |no: usize| no + 1 == range.end && lines.ends_early(no, window);
     let mut end = range.end;
     let lowest = range.start.max(range.end.saturating_sub(FOOTER_LINES_MAX));
     while end > lowest {
         let no = end - 1;
         if lines.lines[no].is_blank() {
-            if blanks_are_data || (empty_records && lines.lines[no].width == width) {
+            let is_record = ends_file && is_empty_record(lines, range.start..no + 1, width);
+            if blanks_are_data || is_record || (empty_records && lines.lines[no].width == width) {
                 break;
             }
             end = no;
@@ -145,7 +148,7 @@ pub(super) fn find(
         // The lower edge of a table drawn in characters, and what its program says below it.
         let is_edge = |no: usize| lines.lines[no].ruled && width > 1 && lines.lines[no].width == 1;
         if is_edge(no) || no > lowest && is_edge(no - 1) && footer.counts_records(&lines.lines[no]) {
-            end = no;
+            (end, ends_file) = (no, false);
             continue;
         }
         // Everything below a blank line, if none of it is data.
@@ -154,17 +157,25 @@ pub(super) fn find(
         let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note))
             || block.is_some_and(|blank| footer.is_unlike_records(blank + 1..end, range.start));
         if let Some(blank) = block.filter(|blank| block_is_notes && *blank > range.start) {
-            end = blank;
+            (end, ends_file) = (blank, false);
         } else if no > range.start
             && (footer.is_note(no) && !(is_cut_off(no) && footer.is_below_data(no, range.start))
                 || footer.is_total(no, range.start, false) && !footer.is_record_of_no_sum(no, range.start))
         {
-            end = no;
+            (end, ends_file) = (no, false);
         } else {
             break;
         }
     }
     end
+}
+
+/// The last line of `range` is a record of empty fields, and such or others stand above it without a gap.
+fn is_empty_record(lines: &Lines, range: Range<usize>, width: usize) -> bool {
+    let mut upwards = lines.lines[range].iter().rev();
+    let is_empty = upwards.next().is_some_and(|line| line.is_empty_record(width));
+    let above = upwards.find(|line| !line.is_empty_record(width));
+    is_empty && above.is_none_or(|line| !line.is_blank())
 }
 
 impl Footer<'_, '_> {

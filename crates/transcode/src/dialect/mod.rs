@@ -503,9 +503,10 @@ impl Finding {
             .with_windows(windows)
             .zip([data, 0, 0])
             .any(|((lines, _), from)| lines.have_empty_records(from.min(lines.len())..lines.len(), width));
+        let is_record =
+            |line: &table::Line| line.is_empty_record(width) || (empty_records && line.width == width);
         let no_data = |line: &table::Line| {
-            (line.ruled && may_be_drawn)
-                || (line.is_blank() && width > 1 && !(empty_records && line.width == width))
+            (line.ruled && may_be_drawn) || (line.is_blank() && width > 1 && !is_record(line))
         };
         let begins = data;
         while lines.get(data).is_some_and(no_data) {

@@ -17,8 +17,13 @@ pub(super) fn end(lines: &Lines, width: usize, given_header: Option<bool>) -> us
     let sparse_records =
         no_header && lines.have_among(0..lines.len(), width, |line| is_sparse(line, usual_filled));
     let shape = Shape { lines, width, all_marked, usual_filled, sparse_records, classes: profile.classes() };
+    let first_filled = lines.lines.iter().position(|line| !line.is_blank()).unwrap_or(lines.len());
+    let mut blank = lines.lines[..first_filled].iter();
+    if let Some(empty) = blank.position(|line| no_header && line.is_empty_record(width)) {
+        return empty;
+    }
     let found = (0..lines.len()).find(|no| shape.begins_table(*no));
-    let first = found.or_else(|| lines.lines.iter().position(|line| !line.is_blank())).unwrap_or(lines.len());
+    let first = found.unwrap_or(first_filled);
     shape.behind_metadata(first).filter(|_| !no_header).unwrap_or(first)
 }
 
@@ -114,7 +119,10 @@ impl Shape<'_> {
     fn behind_metadata(&self, first: usize) -> Option<usize> {
         let lines = &self.lines.lines;
         let block = lines.get(first..)?.iter().take_while(|line| !line.is_blank()).count();
-        let gap = lines[first + block..].iter().take_while(|line| line.is_blank()).count();
+        // A line that fills the table is no metadata above a record of empty fields.
+        let full = lines.get(first)?.filled == self.width;
+        let is_gap = |line: &&Line| line.is_blank() && !(full && line.is_empty_record(self.width));
+        let gap = lines[first + block..].iter().take_while(is_gap).count();
         let names = first + block + gap;
         if block >= METADATA_LINES_MAX || gap == 0 || names >= lines.len() || !self.is_names(names) {
             return None;

@@ -161,7 +161,8 @@ fn below_record(lines: &Lines, range: Range<usize>, width: usize) -> usize {
 /// How many of these lines could be records.
 fn record_like(lines: &Lines, range: Range<usize>, width: usize) -> usize {
     let lines = lines.lines.get(range).unwrap_or_default();
-    lines.iter().filter(|line| width > 1 && line.width == width && !line.is_blank()).count()
+    let written = |line: &&Line| width > 1 || line.is_empty_record(width);
+    lines.iter().filter(written).filter(|line| line.width == width).count()
 }
 
 impl Regions {

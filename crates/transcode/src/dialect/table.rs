@@ -28,6 +28,8 @@ pub(super) struct Line {
     pub(super) flawed: bool,
     /// A line drawn in characters: `---+---`.
     pub(super) ruled: bool,
+    /// Its fields hold nothing, blanks neither, and delimiters or quotes are written for them.
+    hollow: bool,
     /// The name of totals that it begins with.
     pub(super) total: Option<&'static str>,
     first_kind: usize,
@@ -36,6 +38,11 @@ pub(super) struct Line {
 impl Line {
     pub(super) fn is_blank(&self) -> bool {
         self.filled == 0
+    }
+
+    /// A record as good as any: whoever writes delimiters or quotes means fields, empty as they are.
+    pub(super) fn is_empty_record(&self, width: usize) -> bool {
+        self.hollow && self.width == width
     }
 
     /// Its fields, in the reader's record.
@@ -105,6 +112,8 @@ impl Lines {
                 remark: is_remark(bytes, kinds.len()),
                 broken: row.broken,
                 flawed: row.broken || row.flaw.is_some(),
+                hollow: bytes.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
+                    && reader.record.values().all(<[u8]>::is_empty),
                 ruled: is_ruled(bytes) || are_ruled(reader.record.values()),
                 total: footer::total_name(kinds, &reader.record),
                 first_kind,

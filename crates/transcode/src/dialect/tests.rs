@@ -4,6 +4,7 @@ use super::*;
 use crate::cells::{Cells, Next, Record};
 
 mod copy_text;
+mod empty_records;
 mod headers;
 mod long_texts;
 mod values;
@@ -217,7 +218,8 @@ fn totals_notes_and_blank_lines_at_the_end_are_no_data() {
     for (footer, records) in [
         ("\n", 1),
         ("\n\n\n", 3),
-        (",,,\n,,,\n", 2),
+        ("\n,,,\n\n,,,\n", 4),
+        (" , , , \n", 1),
         ("Total,12,15,18\n", 1),
         ("Total,12,15,18\n\nSource: our own books\n", 3),
         ("\nNote: all figures, in thousands\n* estimated\n", 3),
@@ -229,7 +231,17 @@ fn totals_notes_and_blank_lines_at_the_end_are_no_data() {
         assert_eq!(finding.footer_records, records, "{footer:?}: {}", finding.describe());
         assert_eq!(finding.plain.end_byte, Some(table.len() as u64), "{footer:?}");
     }
-    for last in ["west,1,2\n", "west,1,2,3", "west,,,\n", "w\n", "Total recall,1,2,3\n", "west,1,2,3,4\n"] {
+    for last in [
+        ",,,\n,,,\n",
+        "\"\",\"\",,\n",
+        ",,,",
+        "west,1,2\n",
+        "west,1,2,3",
+        "west,,,\n",
+        "w\n",
+        "Total recall,1,2,3\n",
+        "west,1,2,3,4\n",
+    ] {
         let finding = text(&format!("{table}{last}"));
         assert_eq!(finding.plain.end_byte, None, "{last:?}: {}", finding.describe());
     }
@@ -555,16 +567,6 @@ proptest::proptest! {
         proptest::prop_assert!(finding.probability > 0.0 && finding.probability <= 1.0);
         proptest::prop_assert!(finding.names.is_empty() || finding.names.len() == finding.width);
     }
-}
-
-#[test]
-fn records_of_empty_fields_are_records_where_they_stand_among_others() {
-    let bytes = b"a,b\n,\n1.5,x\n,\n2.5,y\n3.5,z\n4.5,w\n,\n";
-    let finding = find(&Sample::of_whole(bytes), &Given::default()).unwrap();
-    assert_eq!((finding.plain.start_byte, finding.plain.end_byte), (4, None));
-    let padded = b"a,b\n,\n1.5,x\n2.5,y\n3.5,z\n4.5,w\n,\n";
-    let finding = find(&Sample::of_whole(padded), &Given::default()).unwrap();
-    assert_eq!((finding.plain.start_byte, finding.plain.end_byte), (6, Some(padded.len() as u64 - 2)));
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Records whose fields are all empty.
+
+use super::*;
+
+#[test]
+fn records_of_empty_fields_are_records_where_they_stand_among_others() {
+    let bytes = b"a,b\n,\n1.5,x\n,\n2.5,y\n3.5,z\n4.5,w\n,\n";
+    let finding = find(&Sample::of_whole(bytes), &Given::default()).unwrap();
+    assert_eq!((finding.plain.start_byte, finding.plain.end_byte), (4, None));
+}
+
+#[test]
+fn records_of_empty_fields_are_records_at_both_ends_and_told_where_they_keep_notes_apart() {
+    for end in [",\n", ",\n,\n", "\"\",\"\"\n", ",\"\"\n", ","] {
+        let found = text(&format!("a,b\n,\n1.5,x\n2.5,y\n3.5,z\n4.5,w\n{end}"));
+        let place = (found.plain.start_byte, found.plain.end_byte, found.record_like);
+        assert_eq!(place, (4, None, 0), "{end:?}: {}", found.describe());
+    }
+    let no_header = Given { header: Some(false), ..Given::default() };
+    let found = find(&Sample::of_whole(b",\n,\n1.5,x\n2.5,y\n3.5,z\n"), &no_header).unwrap();
+    assert_eq!((found.plain.start_byte, found.record_like), (0, 0));
+    for below_header in ["c\n\"\"\nt7\nt14\nt21\nt28\nt35\n", "a,b\n,\nfoo,bar\nbaz,qux\nfox,elk\nyak,emu\n"]
+    {
+        let found = find(
+            &Sample::of_whole(below_header.as_bytes()),
+            &Given { header: Some(true), ..Given::default() },
+        );
+        assert_eq!(found.unwrap().preamble_records, 0, "{below_header:?}");
+    }
+    let table = "a,b,c\n1.5,x,7\n2.5,y,8\n3.5,z,9\n";
+    let found = text(&format!("{table},,\nSource: our own books,,\n"));
+    assert_eq!((found.plain.end_byte, found.record_like), (Some(table.len() as u64), 2));
+}
