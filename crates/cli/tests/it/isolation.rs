@@ -40,3 +40,20 @@ fn a_role_whose_transactions_are_serializable_loads_like_any_other() {
     load("dated", b"id,day\n1,2024-01-02\n2,2024-02-03\n", &["--create-partitions", "month"]);
     assert_eq!(count("dated"), "2");
 }
+
+/// The first statements of a load ask for what may not be there.
+#[test]
+fn a_role_whose_sessions_end_with_their_first_error_loads_like_any_other() {
+    let database = Server::shared(18).database();
+    let (name, role) = (database.name(), format!("ends_{}", database.name()));
+    database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT CREATE ON DATABASE {name} TO {role}; ALTER ROLE {role} SET exit_on_error = on; \
+         CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); ALTER TABLE t OWNER TO {role}"
+    ));
+    let files = Files::new();
+    let source = files.put("t.csv", &csv(95, 1, 500));
+    let to = database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    load.run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM t"), "500");
+}

@@ -46,6 +46,10 @@ const CHECK_CLIENT_SQL: &str = "\
 /// write beside must not fail for that, nor wait until nobody does (`default_transaction_deferrable`).
 const ISOLATION_SQL: &str = "SET default_transaction_isolation = 'read committed'; ";
 
+/// A role may have sessions end with their first error. That of a table that is not there, or of a chunk that another run has claimed,
+/// is an answer, and comes back as one.
+const GO_ON_SQL: &str = "SET exit_on_error = off; ";
+
 /// Some statements have values of rows for parameters (keys that cut a merge into parts, values that the server is asked about). They are
 /// kept out of its log, whatever statements that shows: everybody may for those that fail, superusers for all, and from version 15 on
 /// who was granted SET on that.
@@ -104,13 +108,14 @@ pub(super) fn given_sql(given: &[(&str, String)]) -> String {
     given.iter().map(set).collect()
 }
 
-/// Statements that switch the time-outs off and the keepalives on, keep values out of the log, and say how transactions see one
+/// Statements that switch the time-outs off and the keepalives on, let sessions outlive errors, keep values out of the log, and say how transactions see one
 /// another, for a server of this major version.
 pub(super) fn start_sql(major: u32) -> String {
     let known = TIMEOUTS.iter().filter(|(_, since)| major >= *since);
     let timeouts = known.map(|(name, _)| format!("SET {name} = 0; "));
     let check_client = (major >= CHECK_CLIENT_SINCE).then(|| CHECK_CLIENT_SQL.to_owned());
-    let own = [KEEPALIVES_SQL.to_owned(), ISOLATION_SQL.to_owned(), log_no_values_sql(major)];
+    let own =
+        [GO_ON_SQL.to_owned(), KEEPALIVES_SQL.to_owned(), ISOLATION_SQL.to_owned(), log_no_values_sql(major)];
     timeouts.chain(own).chain(check_client).collect()
 }
 
