@@ -9,13 +9,21 @@ use std::error::Error as _;
 use std::{io, iter};
 use tokio_postgres::error::{DbError, SqlState};
 
+/// Sessions speak UTF-8, and a database of SQL_ASCII may hold any bytes.
+const NOT_UTF8_HINT: &str = "a name in the database (of a table, column, index, constraint, trigger ...), or a value that it was asked for, is not \
+     UTF-8, which a database of SQL_ASCII allows: give what has such a name another one, in psql behind SET client_encoding = 'SQL_ASCII'";
+
 /// An error of a running session. `doing` completes "while ...".
 pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error {
     if let Some(db) = error.as_db_error() {
         // Of all else, names are what helps.
         let may_quote_rows = db.code().code().starts_with("22") || is_raised(db);
         let told = if may_quote_rows { safe_message(db, iter::empty()) } else { db.message().to_owned() };
-        return server_error(db, &format!("the server says: {told}"));
+        let told = server_error(db, &format!("the server says: {told}"));
+        return match db.code().code() {
+            sqlstate::CHARACTER_NOT_IN_REPERTOIRE => told.with_hint(NOT_UTF8_HINT),
+            _ => told,
+        };
     }
     if error.is_closed() || io_source(error).is_some() {
         let cause = io_source(error).map(|e| format!(": {e}")).unwrap_or_default();

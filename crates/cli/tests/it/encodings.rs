@@ -125,3 +125,39 @@ fn a_path_that_the_database_cannot_hold_is_told() {
     load.args(["--ledger", "none"]).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), "1");
 }
+
+/// What such a database holds is no text to a client whose sessions speak UTF-8.
+#[test]
+fn keys_of_any_bytes_are_merged_in_a_database_without_an_encoding() {
+    let files = Files::new();
+    let letters = [b'a', b'b', 0xe9, 0xf1, 0xfc];
+    let key = |id: usize| {
+        let mixed = id * 7_368_787 % 9_765_625;
+        (0..10).map(|place| letters[mixed / 5_usize.pow(place) % 5]).collect::<Vec<u8>>()
+    };
+    let record = |id: usize| [&key(id)[..], format!(",{id}\n").as_bytes()].concat();
+    let bytes: Vec<u8> = b"k,v\n".iter().copied().chain((0..300_000).flat_map(record)).collect();
+    let source = files.put("mk.csv", &bytes);
+    let database = Server::shared(18).database_in("SQL_ASCII");
+    database.sql("CREATE TABLE mt (k text PRIMARY KEY, v int)");
+    let options = ["--table", "mt", "--header", "--format", "csv", "--encoding", "LATIN1", "--jobs", "2"];
+    load(&database)
+        .args(options)
+        .args(["--mode", "merge", "--key", "k"])
+        .arg(&source)
+        .run(PATIENCE)
+        .expect_code(0);
+    assert_eq!(database.value("SELECT count(*) || ' ' || sum(v) FROM mt"), "300000 44999850000");
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_told_as_such() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id\n1\n");
+    let database = Server::shared(18).database_in("SQL_ASCII");
+    // As the server reads a name in a session of LATIN1: the bytes as they come.
+    database.sql("CREATE TABLE t (id int); CREATE INDEX name ON t (id)");
+    database.sql("UPDATE pg_class SET relname = (SELECT string_agg(chr(c), '') FROM unnest('{105,233}'::int[]) c)::name WHERE relname = 'name'");
+    let refused = load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("22021") && refused.stderr.contains("hint: "), "{}", refused.stderr);
+}

@@ -282,7 +282,8 @@ impl Into {
 
     /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text, in the order
     /// of the operators by which they are cut. They are found in a sample by the first run of a job and kept beside the staging table
-    /// ([`super::borders`]): all runs cut alike. None where rows are not told apart.
+    /// ([`super::borders`]): all runs cut alike. None where rows are not told apart. A database of SQL_ASCII holds bytes that are no text to
+    /// the client: there only values of ASCII are borders, and the parts may be fewer.
     ///
     /// # Errors
     /// Those of the session.
@@ -298,7 +299,9 @@ impl Into {
                  SELECT {column}::pg_catalog.text AS border, pg_catalog.row_number() OVER (ORDER BY {column} USING {}) AS no, \
                         pg_catalog.count(*) OVER () AS rows \
                  FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1) WHERE {column} IS NOT NULL) s \
-             ON s.no = pg_catalog.ceil(shares.share * s.rows::pg_catalog.float8)::pg_catalog.int8",
+             ON s.no = pg_catalog.ceil(shares.share * s.rows::pg_catalog.float8)::pg_catalog.int8 \
+             WHERE pg_catalog.current_setting('server_encoding') OPERATOR(pg_catalog.<>) 'SQL_ASCII' \
+                OR s.border OPERATOR(pg_catalog.!~) '[^ -~]'",
             shares.join(", "),
             first.operators[2],
             quote_relation(&self.staging.relation)
