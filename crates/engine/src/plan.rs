@@ -33,6 +33,7 @@ mod new_partitions;
 mod new_table;
 mod null_words;
 mod numbering;
+mod one_spelling;
 mod orders;
 mod part;
 mod policies;

@@ -161,3 +161,32 @@ fn a_name_that_is_not_utf8_is_told_as_such() {
     let refused = load(&database).args(["--table", "t"]).arg(&source).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("22021") && refused.stderr.contains("hint: "), "{}", refused.stderr);
 }
+
+/// One text would have two spellings there: the file's bytes, and UTF-8 where records are rewritten.
+#[test]
+fn what_would_have_to_be_rewritten_is_refused_by_a_database_without_an_encoding() {
+    let files = Files::new();
+    let plain = files.put("n1.csv", b"name,day\ncaf\xe9,2024-12-31\n");
+    let rewritten = files.put("n2.csv", b"name,day\ncaf\xe9,31.12.2024\n");
+    let in_utf8 = files.put("n3.csv", "name,day\ncaf\u{e9},31.12.2024\n".as_bytes());
+    let database = Server::shared(18).database_in("SQL_ASCII");
+    database.sql("CREATE TABLE mk (name text PRIMARY KEY, day date)");
+    let command = |encoding: &str| {
+        load(&database).args([
+            "--table",
+            "mk",
+            "--header",
+            "--encoding",
+            encoding,
+            "--mode",
+            "merge",
+            "--key",
+            "name",
+        ])
+    };
+    command("LATIN1").arg(&plain).run(PATIENCE).expect_code(0);
+    let refused = command("LATIN1").arg(&rewritten).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("n2.csv") && refused.contains("iconv -f LATIN1 -t UTF-8"), "{refused}");
+    assert_eq!(database.value("SELECT string_agg(encode(name::bytea, 'hex'), ' ') FROM mk"), "636166e9");
+    command("UTF8").arg(&in_utf8).run(PATIENCE).expect_code(0);
+}

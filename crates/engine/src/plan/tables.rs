@@ -12,6 +12,7 @@ use super::left_out;
 use super::locale;
 use super::nameless;
 use super::new_table;
+use super::one_spelling;
 use super::orders::{self, Asked};
 use super::waiting;
 use super::whole::{Extent, Wholes};
@@ -105,6 +106,11 @@ pub(super) async fn plan_all(
             let plan = table_plan(session, job, &shape, &head, columns, &readings)
                 .map_err(|error| error.in_file(head.object().location()))?;
             let known = plans.iter().position(|known| *known == plan);
+            if known.is_none() {
+                let expecting = one_spelling::expect(session, &plan);
+                let expected = context.connection.attend(session, expecting).await;
+                expected.map_err(|error| error.in_file(head.object().location()))?;
+            }
             let no = known.unwrap_or_else(|| {
                 plans.push(plan);
                 plans.len() - 1

@@ -18,12 +18,25 @@ const READS_SQL: &str = "\
     FROM (SELECT pg_catalog.pg_char_to_encoding($1::pg_catalog.text::pg_catalog.name) AS code) e, \
          (SELECT encoding FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) d";
 
+const STORES_BYTES_SQL: &str = "\
+    SELECT encoding = 0 AND pg_catalog.pg_char_to_encoding($1::pg_catalog.text::pg_catalog.name) >= 0 \
+    FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
+
 /// COPY can read files in this encoding.
 ///
 /// # Errors
 /// Those of the session.
 pub async fn reads_encoding(session: &Session, name: &str) -> Result<bool> {
     let rows = session.rows(READS_SQL, &[(&name, Type::TEXT)], "asking for an encoding").await?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// The database is of SQL_ASCII, so that it would store the bytes of a file in this encoding as they are.
+///
+/// # Errors
+/// Those of the session.
+pub async fn stores_bytes_of(session: &Session, name: &str) -> Result<bool> {
+    let rows = session.rows(STORES_BYTES_SQL, &[(&name, Type::TEXT)], "asking for an encoding").await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
