@@ -25,6 +25,8 @@ class CheckReport:
     """`table`, `what` and `reason` of what only storing rows would tell."""
     warnings: list[str]
     """Sentences about what is not as may be expected."""
+    unsure: list[str]
+    """Sentences about what the data did not tell, so that it was guessed, with the option that settles each."""
     comments: int
     """Lines passed over because they begin as comments do in their file."""
     mended: dict[str, int]

@@ -43,7 +43,7 @@ class TableSummary:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """The whole account of one run. `str()` gives the text that the command prints at the end."""
+    """The whole account of one run. `str()` has what is `unsure`, the `warnings` and the command's text at the end."""
 
     job: str
     """The job's name in the ledger; `howdah.resume` takes it."""
@@ -75,6 +75,9 @@ class Summary:
     warnings: list[str]
     """Sentences about what is not as may be expected though the load went on: a second table in a file, which is not
     loaded, rows that were loaded before, a sequence that stays behind."""
+    unsure: list[str]
+    """Sentences about what the data did not tell, so that it was guessed: the file or the table, and the option that
+    settles it."""
     read: list[dict[str, Any]]
     """`table`, `column`, `reading` and number of `values` that were spelled in another way than PostgreSQL's."""
     bytes_read: int

@@ -6,6 +6,7 @@
 use crate::json;
 use clap::{Command, CommandFactory};
 use howdah_cli::options::Options;
+use howdah_cli::printer::line;
 use howdah_cli::{account, checked};
 use howdah_engine::model::{CheckReport, Error, ErrorKind, Summary};
 use pyo3::prelude::*;
@@ -105,14 +106,23 @@ fn class(error: &Error) -> &'static str {
 pub(crate) fn summary_object<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyAny>> {
     let document = json::to_python(py, summary)?;
     let class = py.import("howdah.summary")?.getattr("Summary")?;
-    class.call_method1("from_document", (document, account::text(summary)))
+    let text = with_remarks(account::text(summary), &summary.unsure, &summary.warnings);
+    class.call_method1("from_document", (document, text))
 }
 
 /// A `howdah.CheckReport`.
 pub(crate) fn report_object<'py>(py: Python<'py>, report: &CheckReport) -> PyResult<Bound<'py, PyAny>> {
     let document = json::to_python(py, report)?;
     let class = py.import("howdah.check_report")?.getattr("CheckReport")?;
-    class.call_method1("from_document", (document, checked::text(report)))
+    let text = with_remarks(checked::text(report), &report.unsure, &report.warnings);
+    class.call_method1("from_document", (document, text))
+}
+
+/// The text that the command prints at the end, below what it says before.
+fn with_remarks(text: String, unsure: &[String], warnings: &[String]) -> String {
+    let unsure = unsure.iter().map(|remark| format!("unsure {}", line(&python_names(remark))));
+    let warnings = warnings.iter().map(|remark| format!("warning: {}", line(&python_names(remark))));
+    unsure.chain(warnings).chain([text]).collect::<Vec<_>>().join("\n")
 }
 
 /// Options as Python spells them: `--job-id` is `job_id` here. What stands in backquotes is for a shell and stays, unless it is

@@ -153,3 +153,15 @@ def test_the_summary_is_the_document_of_the_command(database: Database, tmp_path
     assert "1 row" in str(summary) or "1 rows" in str(summary)
     with pytest.raises(AttributeError):
         summary.rows_read = 2  # type: ignore[misc]
+
+
+def test_what_is_unsure_is_in_the_summary(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE am (id int, d date)")
+    (tmp_path / "am.csv").write_text("id,d\n1,01/02/2024\n2,03/04/2024\n")
+    report = howdah.check(tmp_path / "am.csv", "am", to=database.conninfo, header=True)
+    summary = howdah.load(tmp_path / "am.csv", "am", to=database.conninfo, header=True)
+    for found in (report, summary):
+        (unsure,) = found.unsure
+        assert unsure.startswith("public.am: no value seen of d tells day from month")
+        assert found.to_dict()["unsure"] == [unsure]
+        assert "unsure public.am: no value seen of d tells day from month" in str(found)

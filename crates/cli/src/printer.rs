@@ -101,7 +101,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// The same of what is one line.
-pub(crate) fn line(text: &str) -> Cow<'_, str> {
+pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
 }
 

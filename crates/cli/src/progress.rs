@@ -171,7 +171,7 @@ impl File {
 }
 
 impl Progress {
-    /// Draws bars if somebody watches, else writes lines; nothing but warnings with `--quiet`.
+    /// Draws bars if somebody watches, else writes lines; with `--quiet` nothing but warnings, and what is unsure.
     ///
     /// # Errors
     /// `Local`, when no thread can be had.
@@ -250,6 +250,9 @@ impl State {
                 for line in shaping::found(plan) {
                     self.remark(line);
                 }
+                if self.quiet {
+                    plan.unsure().into_iter().for_each(|unsure| self.warning(unsure));
+                }
                 self.begin(plan);
             }
             Event::Read { file_no, bytes } => self.read(*file_no, *bytes),
@@ -279,13 +282,15 @@ impl State {
                 self.sessions.clear();
             }
             Event::Notice { message } => self.remark(message.clone()),
-            Event::Warning { message } => {
-                self.lines.push(Line::Warning(message.clone()));
-                self.due = true;
-            }
+            Event::Warning { message } => self.warning(message.clone()),
             Event::Done { .. } => self.end(),
             _ => {}
         }
+    }
+
+    fn warning(&mut self, text: String) {
+        self.lines.push(Line::Warning(text));
+        self.due = true;
     }
 
     fn remark(&mut self, text: String) {

@@ -458,6 +458,7 @@ impl Tally {
             mended: self.mended(),
             left_out: self.left_out(plan),
             warnings: self.warnings.lock().clone(),
+            unsure: plan.unsure(),
             read: self.read_values(plan),
             bytes_read: files.iter().map(|file| file.bytes_read).sum(),
             planning_seconds: self.planned_for.get().map_or(0.0, Duration::as_secs_f64),

@@ -89,6 +89,8 @@ pub struct CheckReport {
     pub not_checked: Vec<NotChecked>,
     /// What is not as may be expected: each a sentence, without row values.
     pub warnings: Vec<String>,
+    /// As in the summary of a load.
+    pub unsure: Vec<String>,
     /// Comments passed over.
     pub comments: u64,
     /// What was mended, and how often.

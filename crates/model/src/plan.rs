@@ -14,6 +14,9 @@ use crate::table::{NewTable, Relation, Table, TableChange};
 use crate::tuning::TuningPlan;
 use serde::{Deserialize, Serialize};
 
+/// Of so many files at most the summary says what is unsure; the files of a load are mostly written alike.
+const UNSURE_FILES_MAX: usize = 20;
+
 /// How a file is compressed, told by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -377,6 +380,24 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What could not be told of its first files and of its tables, each with the name and the option that settles it.
+    #[must_use]
+    pub fn unsure(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for file in self.files.iter().take(UNSURE_FILES_MAX) {
+            all.extend(file.unsure.iter().map(|unsure| format!("{}: {unsure}", file.location)));
+        }
+        for table in &self.tables {
+            for unsure in &table.unsure {
+                let told = format!("{}: {unsure}", table.table.relation);
+                if !all.contains(&told) {
+                    all.push(told);
+                }
+            }
+        }
+        all
+    }
+
     /// A file of this plan.
     #[must_use]
     pub fn file(&self, file_no: u32) -> &FilePlan {

@@ -181,6 +181,8 @@ pub struct Summary {
     pub left_out: Vec<LeftOut>,
     /// What is not as may be expected, though the load went on: each a sentence, without row values.
     pub warnings: Vec<String>,
+    /// What the data did not tell, so that it was guessed: of which file or table, and the option that settles it.
+    pub unsure: Vec<String>,
     /// Values in other people's spelling.
     pub read: Vec<ReadValues>,
     /// Bytes read as stored.

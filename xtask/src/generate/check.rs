@@ -52,6 +52,7 @@ const KEYS: &[(&str, &str)] = &[
     ("not_checked[].what", "What it is: a trigger, a key that a sequence fills, ..."),
     ("not_checked[].reason", "Why it is not checked; names the GRANT where a right is missing"),
     ("warnings[]", "As in the summary"),
+    ("unsure[]", "As in the summary"),
     ("comments", "As in the summary"),
     ("mended", "As in the summary"),
     ("bytes_read", "Bytes read, as stored (compressed where the file is)"),
@@ -116,6 +117,7 @@ fn example() -> CheckReport {
             reason: "it may change or refuse rows".to_owned(),
         }],
         warnings: vec![],
+        unsure: vec![],
         comments: 0,
         mended: BTreeMap::new(),
         bytes_read: 1_122_003,
@@ -143,6 +145,7 @@ mod tests {
     fn the_keys_on_the_page_are_those_of_the_document() {
         let mut example = example();
         example.warnings.push(String::new());
+        example.unsure.push(String::new());
         let mut found = BTreeSet::new();
         keys(&serde_json::to_value(example).unwrap(), "", &mut found);
         let written: BTreeSet<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();

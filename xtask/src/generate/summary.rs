@@ -64,6 +64,10 @@ const KEYS: &[(&str, &str)] = &[
         "warnings[]",
         "Sentences, each about something that is not as may be expected though the load went on: a file holds a second table, which is not loaded; its rows were loaded before; a sequence stays behind, or statistics were not renewed. The wording may change. Also on standard error, even with `--quiet`",
     ),
+    (
+        "unsure[]",
+        "Sentences, each about something that the data did not tell, so that it was guessed: the file (of the first 20 ones) or the table, what was taken, and the option that settles it. The wording may change. Also on standard error, even with `--quiet`",
+    ),
     ("read[].table", "The table of a column whose values are spelled in another way than PostgreSQL's"),
     ("read[].column", "The column"),
     ("read[].reading", "How they are spelled"),
@@ -209,6 +213,9 @@ fn verified() -> Verified {
     }
 }
 
+/// A day in the example that could be another one.
+const UNSURE: &str = "public.flights: no value seen of day tells day from month, and they are read as DateStyle says: month first; --types day=date:d/m/y or day=date:m/d/y settles it";
+
 fn example() -> Summary {
     let file = |name: &str, rows, rejected, bytes_read| FileSummary {
         location: format!("/data/{name}"),
@@ -253,6 +260,7 @@ fn example() -> Summary {
             reason: "expected 19 fields, got 23".to_owned(),
         }],
         warnings: vec!["/data/2013.csv holds several tables: the first one is loaded".to_owned()],
+        unsure: vec![UNSURE.to_owned()],
         read: vec![ReadValues {
             table: "public.flights".to_owned(),
             column: "day".to_owned(),

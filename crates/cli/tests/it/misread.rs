@@ -1,7 +1,7 @@
 //! Files that could be read as something else than they say: they are read as they are meant, told to be unsure, or refused.
 
 use crate::auto::{load, shape};
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
@@ -340,4 +340,23 @@ fn days_whose_order_is_open_name_the_order_of_their_neighbours() {
     let told = load(&database).arg(&source).run(PATIENCE).expect_code(0).stderr;
     let expected = "opened is d/m/y, and --types closed=timestamp:d/m/y reads closed so, too";
     assert!(told.contains(expected), "{told}");
+}
+
+#[test]
+fn what_is_unsure_is_in_the_documents_and_told_to_who_wants_warnings_only() {
+    let files = Files::new();
+    let source = files.put("am.csv", b"id,d\n1,01/02/2024\n2,03/04/2024\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE am (id int, d date)");
+    let settles = "--types d=date:d/m/y or d=date:m/d/y settles it";
+    for verb in ["check", "load"] {
+        let command = howdah(verb).args(["--table", "am", "--header", "--to", &database.conninfo()]);
+        let told = command.args(["--json", "--quiet"]).arg(&source).run(PATIENCE).expect_code(0);
+        let document: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+        let unsure = document["unsure"].as_array().unwrap();
+        assert_eq!(unsure.len(), 1, "{document}");
+        let unsure = unsure[0].as_str().unwrap();
+        assert!(unsure.starts_with("public.am: no value seen of d") && unsure.ends_with(settles), "{unsure}");
+        assert!(told.stderr.contains(&format!("warning: {unsure}")), "{}", told.stderr);
+    }
 }

@@ -90,6 +90,7 @@ fn with_counts(run: &Run, summary: Summary, findings: &Findings) -> CheckReport 
         findings: left_out(&summary).into_iter().collect(),
         not_checked: Vec::new(),
         warnings: summary.warnings,
+        unsure: summary.unsure,
         comments: summary.comments,
         mended: summary.mended,
         bytes_read: summary.bytes_read,
