@@ -40,7 +40,7 @@ fn cut_at(skip: u64, way: Way, source: &Path, plain: &[u8]) -> bool {
         database.sql("ALTER TABLE t DROP CONSTRAINT few");
     }
     // A statement that has arrived is carried out all the same.
-    proxy.set_times(Fault::CutAtSend { skip, arrives: skip / 2 % 2 == 0 }, 1);
+    proxy.set_times(Fault::CutAtSend { skip, arrives: (skip / 2).is_multiple_of(2) }, 1);
     let done = load.run(PATIENCE);
     let what = format!("{:?}, cut at send {skip}", way.options);
     assert_eq!(done.code, Some(0), "{what}\n{}", done.stderr);
