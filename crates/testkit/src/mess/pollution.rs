@@ -19,7 +19,7 @@ pub enum MessKind {
     BlankBefore,
     /// Blank lines at the end.
     BlankAfter,
-    /// Records of delimiters alone at the end.
+    /// Records of delimiters alone at the end, which are records.
     DelimitersAfter,
     /// A row of totals at the end.
     Totals,
@@ -175,8 +175,13 @@ fn padded_preamble(draft: &mut Draft, rng: &mut Rng) -> bool {
 }
 
 fn delimiters_after(draft: &mut Draft, rng: &mut Rng) -> bool {
-    let line = draft.drawn.delimiter.repeat(draft.clean.width() - 1);
-    draft.drawn.delimiter.trim() == draft.drawn.delimiter && put_behind(draft, vec![line; rng.usize(1..5)])
+    let (width, count) = (draft.clean.width(), rng.usize(1..5));
+    if draft.drawn.delimiter.trim() != draft.drawn.delimiter {
+        return false;
+    }
+    let line = draft.drawn.delimiter.repeat(width - 1);
+    draft.clean.rows.extend(vec![vec![None; width]; count]);
+    put_behind(draft, vec![line; count])
 }
 
 fn totals(draft: &mut Draft) -> bool {
