@@ -1,7 +1,7 @@
 //! Files that could be read as something else than they say: they are read as they are meant, told to be unsure, or refused.
 
 use crate::auto::{load, shape};
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
@@ -358,5 +358,39 @@ fn what_is_unsure_is_in_the_documents_and_told_to_who_wants_warnings_only() {
         let unsure = unsure[0].as_str().unwrap();
         assert!(unsure.starts_with("public.am: no value seen of d") && unsure.ends_with(settles), "{unsure}");
         assert!(told.stderr.contains(&format!("warning: {unsure}")), "{}", told.stderr);
+    }
+}
+
+/// A plain file whose end is looked at, and a compressed one that is longer than what is looked at.
+#[test]
+fn records_of_empty_fields_are_rows_as_copy_has_them_wherever_they_stand() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (a int, b text)");
+    let filled: String =
+        (0..60_000_u32).map(|no| format!("{no},{}\n", no.wrapping_mul(2_654_435_761))).collect();
+    let middle = filled.find("\n7,").map_or(0, |at| at + 1);
+    for empty in [",\n", ",\n,\n,\n", ",\"\"\n"] {
+        for at in [0, middle, filled.len()] {
+            let csv = format!("a,b\n{}{empty}{}", &filled[..at], &filled[at..]);
+            let wanted = (csv.lines().count() - 1).to_string();
+            for (name, bytes) in [("a.csv", csv.clone().into_bytes()), ("a.csv.gz", gzip(csv.as_bytes()))] {
+                let source = files.put(name, &bytes);
+                let load = howdah("load").args([
+                    "--to",
+                    &database.conninfo(),
+                    "--table",
+                    "t",
+                    "--header",
+                    "--force",
+                ]);
+                let told = load.arg(&source).run(PATIENCE).expect_code(0).stderr;
+                assert_eq!(
+                    database.value("SELECT count(*) FROM t"),
+                    wanted,
+                    "{name}, {empty:?} at {at}: {told}"
+                );
+                database.sql("TRUNCATE t");
+            }
+        }
     }
 }

@@ -142,7 +142,7 @@ fn rejected_records_in_an_encoding_that_the_server_cannot_read_come_back() {
     let sent = with(&bad, ".sent");
     assert_eq!(std::fs::read(&bad).unwrap(), wide("\u{feff}\"id\",\"n\"\n3,-5\n"));
     assert_eq!(std::fs::read_to_string(&sent).unwrap(), "\"id\",\"n\"\nx,6\n");
-    std::fs::write(&bad, wide("\"id\",\"n\"\n3,7\n")).unwrap();
+    std::fs::write(&bad, wide("\u{feff}\"id\",\"n\"\n3,7\n")).unwrap();
     std::fs::write(&sent, "id,n\n2,6\n").unwrap();
     for (path, left) in [(&bad, "1"), (&sent, "0")] {
         load(&database).args(["--rejects", &job]).arg(path).run(PATIENCE).expect_code(0);
