@@ -63,12 +63,30 @@ pub(super) fn rank_part(part: Window, given: &Given, eol: Option<Eol>) -> Vec<Ra
 /// Halvings of the odds of a reading without quotes or with flaws, where one with quotes has none.
 const UNPROVEN_DOUBT: f64 = 1000.0;
 
+/// One cell in quotes may be the only one of its column by chance.
+const QUOTED_THROUGHOUT_MIN: usize = 2;
+
 impl Ranked {
     /// Quotes are where they may be, and every record has the usual width.
     fn is_right_with_quotes(&self) -> bool {
         let score = &self.score;
         let is_even = score.width > 1 && score.records > 1 && score.regular == score.records;
         self.dialect.quote.is_some() && is_even && score.flawed == 0 && score.quoted_permille > 0
+    }
+
+    /// The delimiter and how many records have the usual width, if double quotes are quotes and none is astray.
+    fn usual_quotes(&self) -> Option<(String, usize)> {
+        let is_usual = self.dialect.quote == Some(b'"') && self.score.width > 1 && self.score.flawed == 0;
+        is_usual.then(|| (self.dialect.delimiter.clone(), self.score.regular))
+    }
+
+    /// Single quotes stand around a value here and there, and none is doubled in them: who writes values in quotes does so in
+    /// all of a column, or where one holds what delimits. `'tis`, `6'`, `''` are values.
+    fn holds_apostrophes(&self) -> bool {
+        let score = &self.score;
+        self.dialect.quote == Some(b'\'')
+            && score.escaped == 0
+            && score.quoted_throughout < QUOTED_THROUGHOUT_MIN
     }
 
     /// Every record has the usual width, and values or quotes say that fields are fields.
@@ -108,6 +126,14 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
             && quoted.contains(&one.dialect.delimiter)
     };
     all.iter_mut().filter(torn).for_each(|one| one.halvings += UNPROVEN_DOUBT);
+    let usual: Vec<(String, usize)> = all.iter().filter_map(Ranked::usual_quotes).collect();
+    let apostrophes = all.iter_mut().filter(|one| {
+        let are_as_regular = |(delimiter, regular): &(String, usize)| {
+            *delimiter == one.dialect.delimiter && *regular >= one.score.regular
+        };
+        one.holds_apostrophes() && usual.iter().any(are_as_regular)
+    });
+    apostrophes.for_each(|one| one.halvings += UNPROVEN_DOUBT);
     let tables: Vec<Usual> = all.iter().filter_map(Usual::of).collect();
     let cut = all.iter_mut().filter(|one| tables.iter().any(|table| table.is_cut_by(one)));
     cut.for_each(|one| one.halvings += UNPROVEN_DOUBT);

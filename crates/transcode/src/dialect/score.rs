@@ -35,6 +35,8 @@ pub(super) struct Score {
     pub(super) quoted_permille: usize,
     /// Cells in quotes that hold quotes themselves.
     pub(super) escaped: usize,
+    /// Cells in quotes, the first record aside, of columns all of whose values are in quotes.
+    pub(super) quoted_throughout: usize,
     /// Records with a quote that is not where the dialect has quotes.
     pub(super) flawed: usize,
     /// The first record is of the usual width.
@@ -146,6 +148,8 @@ struct Line {
 struct Lines {
     lines: Vec<Line>,
     kinds: Vec<Kind>,
+    /// Of each of these cells, whether it stands in quotes.
+    in_quotes: Vec<bool>,
     comments: bool,
     /// The delimiter stands in texts, too, or has several characters.
     may_cut: bool,
@@ -304,6 +308,7 @@ impl Lines {
                 kind => kind,
             };
             self.kinds.push(kind);
+            self.in_quotes.push(record.quoted(no));
             quoted += usize::from(record.quoted(no));
             escaped += usize::from(record.quoted(no) && memchr::memchr(quote, value).is_some());
             // Quotes that are astray hold no field together.
@@ -376,6 +381,8 @@ impl Lines {
         let records = count + lines().filter(|line| line.broken).count();
         let quoted_permille = quoted * 1000 / cells.max(1);
         let escaped = lines().map(|line| line.escaped).sum();
+        let quoted_throughout =
+            self.quoted_throughout(lines().filter(|line| line.width == width).skip(1), width);
         let flawed = lines().filter(|line| line.flawed || line.broken).count();
         Score {
             bits,
@@ -385,11 +392,25 @@ impl Lines {
             typed_columns,
             quoted_permille,
             escaped,
+            quoted_throughout,
             flawed,
             begins_regular,
             between_words,
             cut_documents,
         }
+    }
+
+    /// Counts the cells in quotes of the columns that have no value without.
+    fn quoted_throughout<'l>(&self, records: impl Iterator<Item = &'l Line>, width: usize) -> usize {
+        let (mut quoted, mut has_bare) = (vec![0usize; width], vec![false; width]);
+        for line in records {
+            for (no, cell) in (line.first_cell..line.first_cell + width).enumerate() {
+                quoted[no] += usize::from(self.in_quotes[cell]);
+                let is_value = !matches!(self.kinds[cell], Kind::Empty | Kind::Missing);
+                has_bare[no] |= is_value && !self.in_quotes[cell];
+            }
+        }
+        quoted.iter().zip(&has_bare).filter(|(_, has_bare)| !**has_bare).map(|(quoted, _)| quoted).sum()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::cells::{Cells, Next, Record};
 
+mod apostrophes;
 mod copy_text;
 mod empty_records;
 mod headers;
