@@ -100,7 +100,10 @@ impl Lines {
             let first_kind = lines.kinds.len();
             lines.kinds.extend(reader.record.values().map(kind));
             let kinds = &lines.kinds[first_kind..];
-            let filled = kinds.iter().filter(|kind| **kind != Kind::Empty).count();
+            // Blanks in quotes are a value.
+            let quoted = |no: usize| reader.record.quoted(no) && !reader.record.value(no).is_empty();
+            let filled =
+                kinds.iter().enumerate().filter(|(no, kind)| **kind != Kind::Empty || quoted(*no)).count();
             let bytes = &window.text[at..at + row.length];
             lines.lines.push(Line {
                 start: at,

@@ -31,3 +31,16 @@ fn records_of_empty_fields_are_records_at_both_ends_and_told_where_they_keep_not
     let found = text(&format!("{table},,\nSource: our own books,,\n"));
     assert_eq!((found.plain.end_byte, found.record_like), (Some(table.len() as u64), 2));
 }
+
+#[test]
+fn blanks_in_quotes_are_values_of_a_record() {
+    for (file, rows) in [
+        ("\"a\"\n\"x\"\n\"p\tq\"\n\"\t\"\n\"x\"\n\"y\"\n\" \"\n", 6),
+        ("\"a\"\r\n\"\n\"\r\n", 1),
+        ("a,b\n\" \",\" \"\nx,y\nz,w\n\" \",\n", 4),
+    ] {
+        let given = Given { header: Some(true), ..Given::default() };
+        let found = find(&Sample::of_whole(file.as_bytes()), &given).unwrap();
+        assert_eq!(super::rows(&found, file.as_bytes()).len(), rows, "{file:?}: {}", found.describe());
+    }
+}
