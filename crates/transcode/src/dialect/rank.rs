@@ -71,7 +71,16 @@ impl Ranked {
     fn is_right_with_quotes(&self) -> bool {
         let score = &self.score;
         let is_even = score.width > 1 && score.records > 1 && score.regular == score.records;
-        self.dialect.quote.is_some() && is_even && score.flawed == 0 && score.quoted_permille > 0
+        self.dialect.quote.is_some() && is_even && score.flawed == 0 && score.quoted > 0
+    }
+
+    /// The usual quotes stand nowhere but around fields, as who writes csv uses them: lines inside of a field may be records by
+    /// chance, and more of them than there are records.
+    fn has_sure_quotes(&self) -> bool {
+        let score = &self.score;
+        let are_regular =
+            score.width > 1 && (score.records - score.regular) * RECORDS_WITH_ODD_ONE <= score.records;
+        self.dialect.quote == Some(b'"') && score.flawed == 0 && score.quoted > 0 && are_regular
     }
 
     /// The delimiter and how many records have the usual width, if double quotes are quotes and none is astray.
@@ -92,7 +101,7 @@ impl Ranked {
     /// Every record has the usual width, and values or quotes say that fields are fields.
     pub(super) fn is_sure_table(&self) -> bool {
         let score = &self.score;
-        let told = score.typed_columns > 0 || score.quoted_permille > 500;
+        let told = score.typed_columns > 0 || score.quoted_permille() > 500;
         score.width > 1 && score.regular == score.records && told && self.doubt < 2.0
     }
 }
@@ -120,10 +129,12 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
         .filter(|one| one.is_right_with_quotes())
         .map(|one| one.dialect.delimiter.clone())
         .collect();
+    let sure: Vec<String> =
+        all.iter().filter(|one| one.has_sure_quotes()).map(|one| one.dialect.delimiter.clone()).collect();
     let torn = |one: &&mut Ranked| {
-        one.dialect.quote.is_none()
-            && one.score.regular < one.score.records
-            && quoted.contains(&one.dialect.delimiter)
+        let delimiter = &one.dialect.delimiter;
+        let is_odd = one.score.regular < one.score.records;
+        one.dialect.quote.is_none() && (is_odd && quoted.contains(delimiter) || sure.contains(delimiter))
     };
     all.iter_mut().filter(torn).for_each(|one| one.halvings += UNPROVEN_DOUBT);
     let usual: Vec<(String, usize)> = all.iter().filter_map(Ranked::usual_quotes).collect();
@@ -210,7 +221,7 @@ fn scale(baseline_bits: f64) -> f64 {
 /// What text is full of delimits only where the cells are no text, or many.
 fn is_believable(score: &Score) -> bool {
     let regular = score.regular * 10 >= score.records * 8;
-    score.typed_columns > 0 || score.quoted_permille > 300 || (score.width > 2 && regular)
+    score.typed_columns > 0 || score.quoted_permille() > 300 || (score.width > 2 && regular)
 }
 
 /// The chance that the first one is right, and the first one that is really another.

@@ -31,8 +31,10 @@ pub(super) struct Score {
     pub(super) regular: usize,
     /// Columns whose usual cell is neither text nor empty.
     pub(super) typed_columns: usize,
-    /// Cells that stand in quotes, of a thousand.
-    pub(super) quoted_permille: usize,
+    /// Cells of all records.
+    pub(super) cells: usize,
+    /// Those that stand in quotes.
+    pub(super) quoted: usize,
     /// Cells in quotes that hold quotes themselves.
     pub(super) escaped: usize,
     /// Cells in quotes, the first record aside, of columns all of whose values are in quotes.
@@ -55,6 +57,11 @@ pub(super) const USUAL_DELIMITERS: [&str; 4] = [",", "\t", ";", "|"];
 const ESCAPED_SURE: usize = 3;
 
 impl Score {
+    /// Cells that stand in quotes, of a thousand.
+    pub(super) fn quoted_permille(&self) -> usize {
+        self.quoted * 1000 / self.cells.max(1)
+    }
+
     /// Text full of quotes is cut into regular records without a flaw: it was written with these quotes.
     pub(super) fn proves_quotes(&self) -> bool {
         self.escaped >= ESCAPED_SURE
@@ -379,7 +386,6 @@ impl Lines {
         let between_words = std::array::from_fn(|no| records().filter(|line| line.between_words[no]).count());
         let cut_documents = records().filter(|line| line.cuts_document).count();
         let records = count + lines().filter(|line| line.broken).count();
-        let quoted_permille = quoted * 1000 / cells.max(1);
         let escaped = lines().map(|line| line.escaped).sum();
         let quoted_throughout =
             self.quoted_throughout(lines().filter(|line| line.width == width).skip(1), width);
@@ -390,7 +396,8 @@ impl Lines {
             records,
             regular,
             typed_columns,
-            quoted_permille,
+            cells,
+            quoted,
             escaped,
             quoted_throughout,
             flawed,

@@ -225,3 +225,14 @@ fn a_file_that_ends_inside_quotes_is_not_without_them() {
         }
     }
 }
+
+#[test]
+fn records_inside_of_a_field_are_no_records() {
+    for (above, lines) in [(2, 3), (50, 300), (200, 3000)] {
+        let records: String = (0..above).map(|no| format!("id{no},x\n")).collect();
+        let pasted = "key,value\n".repeat(lines);
+        let file = format!("a,b\n{records}doc,\"Header\n{pasted}k,end\"\nl,z\n");
+        let found = text(&file);
+        assert_eq!(rows(&found, file.as_bytes()).len(), above + 2, "{above}, {lines}: {}", found.describe());
+    }
+}
