@@ -90,15 +90,20 @@ fn keys_that_others_hang_on_stay_and_foreign_keys_of_an_empty_table_go() {
     );
 }
 
+/// A load of few rows does not look at them; its plan does, and says why each stays.
 #[test]
 fn a_small_load_keeps_its_indexes_without_a_word() {
     let files = Files::new();
-    let source = files.put("a.csv", &csv(19, 1, 2000));
     let database = Server::shared(15).database();
     database.sql(PLAIN_SCHEMA);
     let before = schema(&database);
-    let told = load(&database, &source).run(PATIENCE).expect_code(0).stderr;
-    assert!(!told.contains("dropped") && !told.contains("kept"), "{told}");
+    for (first, rows) in [(1, 10), (11, 2000)] {
+        let source = files.put(&format!("{rows}.csv"), &csv(19, first, rows));
+        let told = planned(&database, &source, &[]);
+        assert!(told.contains("primary key t_pkey is kept: ") && !told.contains("dropped"), "{told}");
+        let told = load(&database, &source).run(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("dropped") && !told.contains("kept"), "{told}");
+    }
     assert_eq!(database.value("SELECT count(*) FROM howdah.undo"), "0");
     assert_eq!(schema(&database), before);
 }
