@@ -26,7 +26,7 @@ pub(super) struct Looks {
     pub(super) makes_ledger: bool,
     /// Who it belongs to, where that is a stranger.
     pub(super) strangers: Vec<String>,
-    /// Those for whose sake its journal is not believed.
+    /// Those for whose sake its journal is not believed. None where it says of no load that something is to be put back.
     pub(super) doubted_for: Vec<String>,
 }
 
@@ -64,12 +64,6 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             None => Ok(Vec::new()),
         }
     };
-    let doubted_for = async {
-        match &ledger {
-            Some(ledger) => ledger.doubted_for(session, Believed::Journal).await,
-            None => Ok(Vec::new()),
-        }
-    };
     let looking = async {
         try_join!(
             open,
@@ -78,11 +72,17 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
             tune::look(session, plan),
             policies::look(session, plan),
             makes_ledger,
-            strangers,
-            doubted_for
+            strangers
         )
     };
-    let (open, unseen, triggers, tuning, policies, makes_ledger, strangers, doubted_for) =
+    let (open, unseen, triggers, tuning, policies, makes_ledger, strangers) =
         context.connection.attend(session, looking).await?;
+    // To plan this question takes the server longer than most others, and most journals say nothing.
+    let doubted_for = match ledger.filter(|_| !open.is_empty() || tuning.is_held()) {
+        Some(ledger) => {
+            context.connection.attend(session, ledger.doubted_for(session, Believed::Journal)).await?
+        }
+        None => Vec::new(),
+    };
     Ok(Looks { open, unseen, triggers, tuning, policies, makes_ledger, strangers, doubted_for })
 }

@@ -39,6 +39,13 @@ pub(super) struct Seen {
     storages: Vec<Vec<Storage>>,
 }
 
+impl Seen {
+    /// Some job has not given up what it has set.
+    pub(super) fn is_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+}
+
 /// Looks, in one flight.
 pub(super) async fn look(session: &Session, plan: &Plan) -> Result<Seen> {
     let held = async {
