@@ -6,7 +6,16 @@ use crate::scene::{Files, PATIENCE, gzip};
 use howdah_testkit::Server;
 use std::fmt::Write as _;
 
-const RECORDS: usize = 30_000;
+/// More than a plan's sample and a piece of a chunk hold, in several chunks.
+const RECORDS: usize = 12_000;
+
+/// The chunks.
+const CHUNK: [&str; 2] = ["--chunk-size", "64kB"];
+
+/// What is said where the file is read.
+fn another() -> String {
+    format!("another table begins at record {}", RECORDS + 1)
+}
 
 /// Between the two tables.
 const BORDERS: [&str; 3] = ["\n", "\nTrees of the year\n\n", ""];
@@ -59,13 +68,13 @@ fn the_first_of_two_tables_is_loaded_and_the_second_is_said() {
                 for lenient in [false, true] {
                     no += 1;
                     let source = files.put(&format!("{no}.{name}"), &bytes);
-                    let command = load(&database).args(["--create", "--table", "t", "--chunk-size", "128kB"]);
+                    let command = load(&database).args(["--create", "--table", "t"]).args(CHUNK);
                     let command = if lenient { command.arg("--lenient") } else { command };
                     let case = format!("{border:?} {width} {delimiter:?} {name} lenient {lenient}");
                     let done = command.arg(&source).run(PATIENCE);
                     assert_eq!(done.code, Some(0), "{case}\n{}", done.stderr);
                     assert_eq!(database.value(FOUND), expected(), "{case}");
-                    let is_said = ["the first of several tables", "another table begins at record 30001"];
+                    let is_said = ["the first of several tables", &another()];
                     assert!(
                         is_said.iter().any(|words| done.stderr.contains(words)),
                         "{case}\n{}",
@@ -81,9 +90,9 @@ fn the_first_of_two_tables_is_loaded_and_the_second_is_said() {
 #[test]
 fn of_a_pipe_the_first_table_is_loaded() {
     let database = Server::shared(15).database();
-    let command = load(&database).args(["--create", "--table", "t", "--chunk-size", "128kB", "-"]);
+    let command = load(&database).args(["--create", "--table", "t", "-"]).args(CHUNK);
     let done = command.stdin(two_tables("\n", ",", 3)).run(PATIENCE).expect_code(0);
-    assert!(done.stderr.contains("another table begins at record 30001"), "{}", done.stderr);
+    assert!(done.stderr.contains(&another()), "{}", done.stderr);
     assert_eq!(database.value(FOUND), expected());
 }
 
@@ -95,14 +104,11 @@ fn what_is_not_loaded_is_said_even_when_quiet_and_in_the_document() {
     let short = "a,b\n1,2\n3,4\n5,6\n\n\nname,of,trees\nx,y,z\nx,y,z\nx,y,z\n";
     let source = files.put("short.csv", short.as_bytes());
     let quiet = |no: u32| {
-        let command = load(&database).args(["--create", "--chunk-size", "128kB", "--quiet", "--json"]);
+        let command = load(&database).args(["--create", "--quiet", "--json"]).args(CHUNK);
         command.args(["--table", &format!("t{no}")])
     };
     for (done, words) in [
-        (
-            quiet(1).arg("-").stdin(two_tables("\n", ",", 3)).run(PATIENCE),
-            "another table begins at record 30001",
-        ),
+        (quiet(1).arg("-").stdin(two_tables("\n", ",", 3)).run(PATIENCE), another().as_str()),
         (quiet(2).arg(&source).run(PATIENCE), "holds several tables: the first one is loaded"),
     ] {
         let done = done.expect_code(0);
@@ -120,7 +126,7 @@ fn a_chunk_that_another_table_cut_short_is_known_again() {
     let files = Files::new();
     let source = files.put("t.csv.gz", &gzip(two_tables("\n", ",", 3).as_bytes()));
     let database = Server::shared(15).database();
-    let once = || load(&database).args(["--create", "--table", "t", "--chunk-size", "128kB"]).arg(&source);
+    let once = || load(&database).args(["--create", "--table", "t"]).args(CHUNK).arg(&source);
     once().run(PATIENCE).expect_code(0);
     // As a kill would leave it that came after the last chunk, or before a middle one.
     for lost in ["false", "chunk_no = 3"] {
@@ -140,8 +146,7 @@ fn all_tables_are_loaded_where_they_can_be_found() {
     let database = Server::shared(15).database();
     for (name, bytes) in [("a.csv", text.clone().into_bytes()), ("b.csv", utf16(&text))] {
         let source = files.put(name, &bytes);
-        let command =
-            load(&database).args(["--create", "--all-tables", "--table", "t", "--chunk-size", "128kB"]);
+        let command = load(&database).args(["--create", "--all-tables", "--table", "t"]).args(CHUNK);
         command.arg(&source).run(PATIENCE).expect_code(0);
         assert_eq!(database.value(FOUND), expected());
         assert_eq!(shape(&database, "t_2"), "city text, street text, trees integer", "{name}");
@@ -149,8 +154,8 @@ fn all_tables_are_loaded_where_they_can_be_found() {
         database.sql("DROP TABLE t, t_2");
     }
     let source = files.put("c.csv.gz", &gzip(text.as_bytes()));
-    let command = load(&database).args(["--create", "--all-tables", "--table", "t", "--chunk-size", "128kB"]);
+    let command = load(&database).args(["--create", "--all-tables", "--table", "t"]).args(CHUNK);
     let refused = command.arg(&source).run(PATIENCE).expect_code(1);
-    assert!(refused.stderr.contains("record 30001, byte "), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("record {}, byte ", RECORDS + 1)), "{}", refused.stderr);
     assert!(refused.stderr.contains("hint: decompress the file"), "{}", refused.stderr);
 }
