@@ -27,7 +27,6 @@ use howdah_target::arrival::order;
 use howdah_target::arrival::part::{self, Surroundings, WAL_COMPRESSION, Way};
 use howdah_target::arrival::table::Into;
 use howdah_target::arrival::verify;
-use howdah_target::check::found;
 use howdah_target::check::left_out::LeftOut;
 use howdah_target::ledger::{Ending, Ledger, Proof};
 use howdah_target::replace::{self, Locks, Missing, Replacement};
@@ -190,7 +189,7 @@ async fn come_in(run: &Run, ledger: &Ledger, tables: &Staged<'_>, all: &[Into]) 
         expect_all_staged(run, into, rows)?;
         if !into.key.is_empty() {
             // No autovacuum looks at a table that is minutes old: without, the planner expects a few rows and joins them one by one.
-            on_session(run, async |session| found::analyze(session, &into.staging.relation).await).await?;
+            on_session(run, async |session| into.analyze_key(session).await).await?;
         }
         if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {
             return Err(nothing_to_keep(into));

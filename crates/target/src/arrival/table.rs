@@ -1,9 +1,9 @@
 //! The table that rows come into: what backs its key, and how its columns are compared.
 
-use super::borders;
+use super::{DOING, borders};
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::{quote_ident, quote_relation};
+use crate::sql::{quote_columns, quote_ident, quote_relation};
 use crate::staging::is_new_table;
 use crate::tree::tree_of;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan, TablePlan, sqlstate};
@@ -307,6 +307,17 @@ impl Into {
             quote_relation(&self.staging.relation)
         );
         borders::kept_or_told(session, &self.staging.relation, &sql).await
+    }
+
+    /// Tells the planner how many rows the staging table has and how their keys are spread. Of the other columns it need not know: rows
+    /// are found by their keys alone.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn analyze_key(&self, session: &Session) -> Result<()> {
+        let (staging, columns) = (quote_relation(&self.staging.relation), quote_columns(&self.key_names()));
+        let analyzed = session.client().batch_execute(&format!("ANALYZE {staging} ({columns})")).await;
+        analyzed.map_err(|error| session_error(&error, DOING))
     }
 
     /// Rows of the staging table.
