@@ -48,7 +48,7 @@ pub(crate) async fn run(run: &Run) {
         run.is_at(verb(asked));
     }
     let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
-        let done = context.stop.guard(upkeep_of(context, asked, &table)).await;
+        let done = context.stop.guard(upkeep_of(run, asked, &table)).await;
         tell_failure(run, &format!("{} of {}", verb(asked), table.relation), done);
     });
     each.await;
@@ -73,6 +73,12 @@ fn loaded(run: &Run) -> Vec<Loaded<'_>> {
     tables.into_values().collect()
 }
 
+/// Rows of the table that are new, changed or gone: records of a key that say what is there already make no statistics stale.
+fn rows_changed(run: &Run, table: &Loaded<'_>) -> u64 {
+    let by_key = run.plan.job.arrival.has_key().then(|| run.tally.changes_of(table.relation)).flatten();
+    by_key.map_or(table.rows, |changes| changes.inserted + changes.updated + changes.deleted)
+}
+
 fn verb(asked: Option<&[After]>) -> &'static str {
     match asked {
         Some(steps) if steps.contains(&After::Vacuum) => "VACUUM",
@@ -80,7 +86,8 @@ fn verb(asked: Option<&[After]>) -> &'static str {
     }
 }
 
-async fn upkeep_of(context: &Context, asked: Option<&[After]>, table: &Loaded<'_>) -> Result<()> {
+async fn upkeep_of(run: &Run, asked: Option<&[After]>, table: &Loaded<'_>) -> Result<()> {
+    let context = &run.context;
     if !matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
         return Ok(());
     }
@@ -91,7 +98,7 @@ async fn upkeep_of(context: &Context, asked: Option<&[After]>, table: &Loaded<'_
         }
         let connection = &context.connection;
         let session = connection.open().await?;
-        let if_grown = upkeep::analyze_if_grown(&session, table.relation, table.rows);
+        let if_grown = upkeep::analyze_if_grown(&session, table.relation, rows_changed(run, table));
         connection.attend(&session, if_grown).await?;
         connection.keep(session);
         return Ok(());

@@ -297,7 +297,12 @@ impl Tally {
 
     /// That is known of this table.
     pub(crate) fn has_changes(&self, table: &Relation) -> bool {
-        self.changes.lock().contains_key(&table.to_string())
+        self.changes_of(table).is_some()
+    }
+
+    /// What has come of its rows, where they came from a staging table.
+    pub(crate) fn changes_of(&self, table: &Relation) -> Option<Changes> {
+        self.changes.lock().get(&table.to_string()).copied()
     }
 
     /// Rows still wait in a staging table when the load ends; so many have come into this one.

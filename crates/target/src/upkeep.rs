@@ -7,14 +7,14 @@ use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use std::collections::BTreeSet;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Of the rows that the last statistics were made from, so many new ones make them stale: autovacuum's own default
-/// (`autovacuum_analyze_scale_factor`), which this comes before by a minute or, where autovacuum is off, for good.
+/// Of the rows that the last statistics were made from, more than so many that are new, changed or gone make them stale: autovacuum's
+/// own default (`autovacuum_analyze_scale_factor`), which this comes before by a minute or, where autovacuum is off, for good.
 const GROWN_SHARE: f64 = 0.1;
 
 /// How long a table is waited for that others hold. Autovacuum gives way within a second (`deadlock_timeout`).
 const LOCK_TIMEOUT: &str = "10s";
 
-/// Renews the statistics of a table unless `rows` are few among those that it had. A table that somebody else
+/// Renews the statistics of a table unless `rows`, which are new, changed or gone, are few among those that it had. A table that somebody else
 /// holds, which may be autovacuum doing the same, is passed over.
 ///
 /// # Errors
@@ -31,7 +31,7 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     );
     let found = found?;
     let before = found.first().map_or(0.0, |row| row.get::<_, f64>(0));
-    if (rows as f64) < before * GROWN_SHARE {
+    if rows as f64 <= before * GROWN_SHARE {
         return Ok(());
     }
     may?;

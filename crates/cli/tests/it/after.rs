@@ -25,6 +25,36 @@ fn statistics_are_renewed_where_a_table_has_grown_by_a_tenth() {
 }
 
 #[test]
+fn statistics_are_renewed_where_a_merge_has_changed_more_than_a_tenth() {
+    let files = Files::new();
+    let changed = |count: u32| {
+        let renamed =
+            (0..count).fold("id,name\n".to_owned(), |text, no| text + &format!("{no},now {no} of {count}\n"));
+        let same = rows(count, 2000);
+        files
+            .put(&format!("changed-{count}.csv"), (renamed + same.trim_start_matches("id,name\n")).as_bytes())
+    };
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (id int PRIMARY KEY, name text) WITH (autovacuum_enabled = false); \
+         INSERT INTO t SELECT n, 'name ' || n FROM generate_series(0, 1999) n; ANALYZE t; \
+         INSERT INTO t SELECT n, 'name ' || n FROM generate_series(2000, 2099) n",
+    );
+    for (count, expected) in [(0, "2000"), (200, "2000"), (400, "2100")] {
+        let command =
+            load(&database).args(["--table", "t", "--mode", "merge", "--key", "id"]).arg(changed(count));
+        command.run(PATIENCE).expect_code(0);
+        let known = database.value("SELECT reltuples::int FROM pg_class WHERE relname = 't'");
+        assert_eq!(known, expected, "{count}");
+    }
+    // Who asks for it gets it.
+    database.sql("DELETE FROM t WHERE id >= 2050");
+    let again = ["--table", "t", "--mode", "merge", "--key", "id", "--force", "--after", "analyze"];
+    load(&database).args(again).arg(changed(400)).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT reltuples::int FROM pg_class WHERE relname = 't'"), "2050");
+}
+
+#[test]
 fn what_is_asked_for_is_done_and_no_more() {
     let files = Files::new();
     let source = files.put("many.csv", rows(0, 2000).as_bytes());
