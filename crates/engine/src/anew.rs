@@ -1,5 +1,5 @@
 //! Plans and loads in one. A job enters, an account leaves. Where others have loaded files of the plan before the load could begin, and
-//! `--known skip` leaves such files out, it is planned anew: nothing is stored by then.
+//! `--known skip` leaves such files out, or have replaced a table of it, it is planned anew: nothing is stored by then.
 
 use crate::Context;
 use crate::begin::Tried;
@@ -27,10 +27,15 @@ pub async fn plan_and_load(
         let comes_again = planned.plan.files.iter().all(|file| file.rereadable);
         let tried = Tried::default();
         let outcome = load_planned(context, prepare(planned), &tried).await;
-        if !(outcome.is_err() && skips && comes_again && tried.is_outdated.load(Relaxed)) {
+        let is_elsewhere = tried.is_elsewhere.load(Relaxed);
+        let is_outdated = is_elsewhere || (skips && tried.is_outdated.load(Relaxed));
+        if !(outcome.is_err() && comes_again && is_outdated) {
             return outcome;
         }
-        context.tell("others have loaded files of this load since it was planned: planning it anew");
+        context.tell(match is_elsewhere {
+            true => "others have replaced a table of this load since it was planned: planning it anew",
+            false => "others have loaded files of this load since it was planned: planning it anew",
+        });
     }
     let planned = plan_to_load(context, job).await?;
     load_planned(context, prepare(planned), &Tried::default()).await

@@ -10,8 +10,10 @@ use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, hol
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
 use futures_util::future::{join, join4};
-use howdah_model::{Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Result};
-use howdah_target::ledger::{JobRow, JobStatus, LOCKS_IN_TURN_MS, Ledger, Own, Rival, StoredInPart};
+use howdah_model::{
+    Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result, TablePlan, sqlstate,
+};
+use howdah_target::ledger::{Hold, JobRow, JobStatus, LOCKS_IN_TURN_MS, Ledger, Own, Rival, StoredInPart};
 use howdah_target::session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
@@ -37,6 +39,8 @@ pub(crate) struct Tried {
     pub(crate) holder_pid: AtomicI32,
     /// Others have loaded files of the plan since it was made; one that is made now may leave these out.
     pub(crate) is_outdated: AtomicBool,
+    /// Others have put another table in the place of one since the plan was made.
+    pub(crate) is_elsewhere: AtomicBool,
 }
 
 /// Begins the job, which this session then holds; the turn of those that begin is to be ended behind that, by [`end_turn`].
@@ -152,6 +156,9 @@ async fn in_turn(
     expect_not_outdated(plan, rivals, tried)?;
     let in_part = in_part::find_among(session, ledger, plan, in_part).await?;
     expect_ended(connection, ledger, plan, in_part.as_ref())?;
+    hold_tables(session, ledger, plan, When::Begins)
+        .await
+        .inspect_err(|error| tried.is_elsewhere.store(error.kind() == ErrorKind::Table, Relaxed))?;
     in_part::forget_emptied(session, ledger, plan, told.of_the_work?).await?;
     // Sent together. Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
     let (begun, mut noted) =
@@ -164,6 +171,46 @@ async fn in_turn(
     tried.holder_pid.store(session.backend().pid, Relaxed);
     expect_not_outdated(plan, standing(session, ledger, plan, noted?).await?, tried)?;
     Ok(Some(Found { in_part, forgotten }))
+}
+
+/// When tables are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Nothing is done to them yet.
+    Begins,
+    /// Those that are emptied first are empty.
+    AtWork,
+}
+
+/// Others who are at work on the tables, and this load, wait for each other if one of them takes rows out.
+async fn hold_tables(session: &Session, ledger: &Ledger, plan: &Plan, when: When) -> Result<()> {
+    for hold in [Hold::Takes, Hold::Brings] {
+        let tables = held(plan, when, hold);
+        ledger.hold_tables(session, &plan.job_id, &tables, hold).await?;
+    }
+    Ok(())
+}
+
+/// Tables that were emptied for their rows: from then on these only come.
+pub(crate) async fn take_no_more(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
+    let brings = held(plan, When::AtWork, Hold::Brings);
+    let oids: Vec<u32> = brings.into_iter().map(|(oid, _)| oid).collect();
+    ledger.take_no_more(session, &oids).await
+}
+
+/// The tables, each once, that the load holds so.
+fn held(plan: &Plan, when: When, hold: Hold) -> Vec<(u32, &Relation)> {
+    let arrival = &plan.job.arrival;
+    let takes = |table: &TablePlan| match arrival.mode {
+        Mode::Replace => true,
+        // A table whose rows come frozen is emptied in their transaction.
+        Mode::Truncate => when == When::Begins || table.frozen,
+        Mode::Append | Mode::Merge | Mode::InsertNew => arrival.delete_missing,
+    };
+    let held = plan.tables.iter().filter(|table| takes(table) == (hold == Hold::Takes));
+    let by_oid: BTreeMap<u32, &Relation> =
+        held.map(|table| (table.table.oid, &table.table.relation)).collect();
+    by_oid.into_iter().collect()
 }
 
 /// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is
@@ -253,6 +300,10 @@ pub(crate) async fn hold_again(
     if !ledger.hold_job(session, &plan.job_id).await? {
         return Err(being_restored(&plan.job_id));
     }
+    hold_tables(session, ledger, plan, When::AtWork).await.map_err(|error| match error.sqlstate() {
+        Some(sqlstate::LOCK_NOT_AVAILABLE) => error.with_kind(ErrorKind::Table),
+        _ => error,
+    })?;
     if asks {
         ledger.end_turn(session).await?;
     }

@@ -7,16 +7,11 @@ use crate::pipeline::Run;
 use crate::taken;
 use futures_util::future::try_join_all;
 use howdah_model::{Error, ErrorKind, Mode, Plan, Relation, Result, TablePlan, counted};
-use howdah_target::ledger::{Deleting, Ledger, StoredRows, Volatile};
+use howdah_target::ledger::{Ledger, StoredRows, Taken, Volatile};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::truncate;
 use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::time::Duration;
-
-/// A deletion that takes longer is told of.
-const TOLD_AFTER: Duration = Duration::from_secs(2);
 
 /// What is said of a run that goes on with a job.
 pub(crate) const EMPTIED: &str = "the server has crashed since an earlier run of this job and emptied the UNLOGGED tables, of rows \
@@ -96,10 +91,14 @@ pub(crate) struct Gone {
 impl Gone {
     /// Why the job does not go on as if its rows were there.
     pub(crate) fn error(&self, job_id: &str) -> Error {
-        let Gone { relation, stored: StoredRows { rows, emptied_by, goes_on, is_deleted } } = self;
+        let Gone { relation, stored: StoredRows { rows, taken_by, goes_on, taken } } = self;
         let rows = counted(*rows, "row");
-        let message = match emptied_by {
-            Some(other) if *is_deleted => format!(
+        let message = match taken_by {
+            Some(other) if *taken == Taken::Partition => format!(
+                "job {other} has emptied a partition of {relation} since job {job_id}, which did not end, has stored {rows} there, \
+                 some of which may have been in it"
+            ),
+            Some(other) if *taken == Taken::Missing => format!(
                 "job {other} has deleted rows of {relation} (--delete-missing) since job {job_id}, which did not end, has stored {rows} \
                  there, which may be among them"
             ),
@@ -111,7 +110,7 @@ impl Gone {
             ),
         };
         Error::new(ErrorKind::Table, message).with_hint(match goes_on {
-            _ if *is_deleted => {
+            _ if *taken != Taken::All => {
                 "--mode insert-new with the key brings in those that are gone; or take those that are left out of it, then --force \
                  loads again what the job had stored there"
             }
@@ -132,7 +131,7 @@ pub(crate) async fn behind(session: &Session, ledger: &Ledger, plan: &Plan) -> R
     let mut gone = Vec::new();
     for found in stored(session, ledger, plan).await? {
         let lock_timeout_ms = plan.job.arrival.lock_timeout_ms;
-        if found.stored.emptied_by.is_some()
+        if found.stored.taken_by.is_some()
             || truncate::is_empty(session, &found.relation, lock_timeout_ms).await? == Some(true)
         {
             gone.push(found);
@@ -150,66 +149,25 @@ pub(crate) async fn expect_not_by_others(session: &Session, ledger: &Ledger, pla
 }
 
 fn none_by_others(job_id: &str, all: &[Gone]) -> Result<()> {
-    let by_others = all.iter().find(|found| found.stored.emptied_by.is_some());
+    let by_others = all.iter().find(|found| found.stored.taken_by.is_some());
     by_others.map_or(Ok(()), |found| Err(found.error(job_id)))
 }
 
-/// The same at the end of a load. Who empties a table waits for those who load into it, unless these have lost for a moment what
-/// tells of them; who deletes what its files have no record of does not, as two of them would wait for each other: they are waited for here. What comes in one transaction with the end of the job is in, whatever became of it since.
+/// The same at the end of a load. Who takes rows out of a table waits for those who load into it, unless these have lost for a moment
+/// what tells of them. What comes in one transaction with the end of the job is in, whatever became of it since.
 pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<()> {
     if run.plan.job.arrival.atomic {
         return Ok(());
     }
     let plan = &run.plan;
-    // Sent together: one round trip, in which the server answers one after the other.
+    // Sent together: one round trip.
     let asking = async |session: &Session| {
-        tokio::try_join!(
-            wait_for_deletions(session, ledger, plan),
-            stored(session, ledger, plan),
-            taken::files(session, plan)
-        )
+        tokio::try_join!(stored(session, ledger, plan), taken::files(session, plan))
     };
-    let asked = tokio::select! {
-        asked = on_session(run, asking) => asked,
-        never = tell_who_deletes(run, ledger) => match never {},
-    };
-    let ((), all, files) = asked?;
+    let (all, files) = on_session(run, asking).await?;
     none_by_others(&plan.job_id, &all)?;
     taken::warn(run, &files, all.iter().map(|found| (&found.relation, found.stored.rows))).await;
     Ok(())
-}
-
-/// Whoever deletes rows at this time may have begun before the last of this job came.
-async fn wait_for_deletions(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<()> {
-    let waiting = waited_for(plan).into_iter().map(|relation| ledger.wait_for_deletions(session, relation));
-    try_join_all(waiting).await.map(|_| ())
-}
-
-fn waited_for(plan: &Plan) -> BTreeSet<&Relation> {
-    let arrival = &plan.job.arrival;
-    let relations = plan.tables.iter().map(|table| &table.table.relation);
-    relations.filter(|_| !arrival.check && arrival.mode != Mode::Replace).collect()
-}
-
-/// Nothing else says why a load that has all its rows in does not end. A server that gives no answer is not asked again.
-async fn tell_who_deletes(run: &Run, ledger: &Ledger) -> Infallible {
-    tokio::time::sleep(TOLD_AFTER).await;
-    for relation in waited_for(&run.plan) {
-        let looking = async {
-            let session = run.context.connection.open().await?;
-            let found = run.context.connection.attend(&session, ledger.deleting(&session, relation)).await;
-            run.context.connection.keep(session);
-            found
-        };
-        let deleting: Result<Vec<Deleting>> = looking.await;
-        for Deleting { pid, job_id } in deleting.unwrap_or_default() {
-            let who = job_id.map_or_else(|| "another load".to_owned(), |job_id| format!("job {job_id}"));
-            run.tell(format!(
-                "all rows are sent; waits for {who} (process {pid}), which deletes rows of {relation} (--delete-missing)"
-            ));
-        }
-    }
-    std::future::pending().await
 }
 
 /// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.

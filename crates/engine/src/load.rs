@@ -284,6 +284,7 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     }
     if plan.job.arrival.mode == Mode::Truncate {
         empty_tables(session, ledger, plan).await?;
+        begin::take_no_more(session, ledger, plan).await?;
     }
     if plan.job.arrival.is_staged() {
         let fresh = ledger.receipts(session, &plan.job_id).await?.is_empty();

@@ -18,10 +18,27 @@ struct Killed {
 
 impl Killed {
     fn new(major: u32, options: &[&str]) -> Killed {
+        Killed::into(major, "", options)
+    }
+
+    /// `t` has a key, and is a partition of `t_all` or has one, `t_leaf`, where that is the name of its `kin`.
+    fn into(major: u32, kin: &str, options: &[&str]) -> Killed {
         let plain = csv(97, 1, ROWS);
         let files = Files::new();
         let source = files.put("a.csv", &plain);
         let scene = Scene::new(Server::shared(major), &[&plain]);
+        scene.database.sql(match kin {
+            "t_all" => {
+                "ALTER TABLE t ALTER id SET NOT NULL; CREATE TABLE t_all (LIKE t) PARTITION BY RANGE (id); ALTER TABLE t_all ADD PRIMARY KEY (id); \
+                 ALTER TABLE t_all ATTACH PARTITION t FOR VALUES FROM (MINVALUE) TO (MAXVALUE)"
+            }
+            "t_leaf" => {
+                "ALTER TABLE t ALTER id SET NOT NULL; ALTER TABLE t RENAME TO t_leaf; CREATE TABLE t (LIKE t_leaf, PRIMARY KEY (id)) PARTITION BY RANGE (id); \
+                 ALTER TABLE t ATTACH PARTITION t_leaf FOR VALUES FROM (MINVALUE) TO (MAXVALUE)"
+            }
+            "t" => "ALTER TABLE t ADD PRIMARY KEY (id)",
+            _ => "SELECT",
+        });
         shut_gate_behind(&scene.database, 4);
         let options = ["--chunk-size", "64kB", "--jobs", "2"].iter().chain(options);
         let options = options.map(|word| (*word).to_owned()).collect();
@@ -88,6 +105,37 @@ fn a_job_does_not_go_on_behind_another_that_has_emptied_the_table() {
         // The job empties the table itself, and does so once more.
         killed.forced();
         killed.scene.assert_exact(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// The other one has called the table otherwise: by a partition of it, what it is a partition of, or another schema.
+#[test]
+fn a_job_does_not_go_on_behind_another_that_has_taken_rows_out_under_another_name() {
+    let delete = &["--mode", "merge", "--key", "id", "--delete-missing"][..];
+    let truncate = &["--mode", "truncate"][..];
+    let cases = [
+        ("t_all", "t_all", delete, "has deleted rows of public.t (--delete-missing) since job"),
+        ("t_leaf", "t_leaf", delete, "has deleted rows of public.t (--delete-missing) since job"),
+        ("t_leaf", "t_leaf", truncate, "has emptied a partition of public.t since job"),
+        ("t", "other.t", delete, "has deleted rows of public.t (--delete-missing) since job"),
+        ("t", "other.t", truncate, "has emptied public.t since job"),
+    ];
+    for (no, (kin, table, mode, told)) in cases.into_iter().enumerate() {
+        let killed = Killed::into([13, 15, 18][no % 3], kin, &[]);
+        let (database, other) = (&killed.scene.database, killed.other(10));
+        if table == "other.t" {
+            database.sql("CREATE SCHEMA other; ALTER TABLE t SET SCHEMA other");
+        }
+        let format = ["--format", "csv", "--header", "--table", table];
+        killed.scene.verb("load").args(format).args(mode).arg(&other).run(PATIENCE).expect_code(0);
+        if table == "other.t" {
+            database.sql("ALTER TABLE other.t SET SCHEMA public");
+        }
+        for verb in ["plan", "load"] {
+            let refused = killed.command(verb).run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains(told), "{table} {mode:?} {verb}\n{refused}");
+        }
+        assert_eq!(database.value("SELECT count(*) FROM t"), "10", "{table} {mode:?}");
     }
 }
 

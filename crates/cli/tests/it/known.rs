@@ -231,12 +231,37 @@ fn files_whose_rows_another_job_has_taken_out_are_not_left_out() {
         "CREATE TABLE p {columns} PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (1000); \
          CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (1000) TO (9999); INSERT INTO p1 VALUES (999)"
     );
+    let partition = format!(
+        "CREATE TABLE q {columns} PARTITION BY RANGE (id); CREATE TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (9999); \
+         CREATE UNIQUE INDEX ON q (id)"
+    );
     for major in MAJORS {
         let dotted = (dotted.as_str(), "public.\"x.y\"", "public.\"x.y\"");
         taken_out(major, "\"x.y\"", dotted, &["--mode", "truncate"]);
         taken_out(major, "p", (&partitions, "p1", "p"), &["--mode", "truncate"]);
         let merge = ["--mode", "merge", "--key", "id", "--delete-missing"];
         taken_out(major, "t", ("CREATE UNIQUE INDEX ON t (id)", "t", "t"), &merge);
+        taken_out(major, "q", (&partition, "q", "q1"), &merge);
+    }
+}
+
+/// What has taken them out has called the table otherwise.
+#[test]
+fn files_whose_rows_were_taken_out_are_not_left_out_when_the_table_has_another_name() {
+    let files = Files::new();
+    let [a, b] = [("a.csv", 1), ("b.csv", 1001)].map(|(name, first)| files.put(name, &csv(76, first, 300)));
+    for (major, options) in
+        [(13, &["--mode=truncate"][..]), (18, &["--mode=merge", "--key=id", "--delete-missing"])]
+    {
+        let scene = Scene::new(Server::shared(major), &[]);
+        scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id); CREATE SCHEMA other");
+        scene.load().arg(&a).run(PATIENCE).expect_code(0);
+        scene.load().args(options).arg(&b).run(PATIENCE).expect_code(0);
+        scene.database.sql("ALTER TABLE t SET SCHEMA other");
+        let into =
+            scene.verb("load").args(["--format", "csv", "--header", "--table", "other.t", "--known", "skip"]);
+        into.arg(&a).run(PATIENCE).expect_code(0);
+        assert_eq!(scene.database.value("SELECT count(*) FROM other.t"), "600", "PostgreSQL {major}");
     }
 }
 

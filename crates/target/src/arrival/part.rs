@@ -8,7 +8,7 @@ use crate::build::{lift_sql, with_lift};
 use crate::copy::server_error::{is_of_policy, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
-use crate::ledger::{Ledger, Step};
+use crate::ledger::{Ledger, Step, busy};
 use crate::locks::named;
 use crate::session::Session;
 use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result, counted, sqlstate};
@@ -122,7 +122,7 @@ pub async fn commit_deletion(
     way: Way<'_>,
     tables: &[&Into],
 ) -> Result<Option<(u64, Changes)>> {
-    let delete = async || Ok((0, delete_missing(session, around.ledger, way, tables).await?));
+    let delete = async || Ok((0, delete_missing(session, around, way, tables).await?));
     commit_step(session, around, way, Step::Delete, delete).await
 }
 
@@ -174,7 +174,7 @@ pub async fn commit_all(
         for way in ways.iter().rev().filter(|way| way.delete_missing) {
             let (relation, step) = (&way.into.relation, Step::Delete);
             around.ledger.claim_step(session, around.job_id, relation, step).await?;
-            let changes = delete_missing(session, around.ledger, *way, &tables).await?;
+            let changes = delete_missing(session, around, *way, &tables).await?;
             around.ledger.settle_step(session, around.job_id, relation, step, 0, changes).await?;
         }
         around.ledger.expect_chunks(session, around.job_id, around.chunks).await?;
@@ -280,12 +280,15 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
 /// once more. What goes with others by ON DELETE CASCADE could not: it refers to what is gone.
 async fn delete_missing(
     session: &Session,
-    ledger: &Ledger,
+    around: Surroundings<'_>,
     way: Way<'_>,
     tables: &[&Into],
 ) -> Result<Changes> {
     let (into, all) = (way.into, Span::default());
-    ledger.announce_deletion(session, &into.relation).await?;
+    // The session that holds the tables may have been lost, and a partition have come to them since.
+    if let Some(other) = around.ledger.loading(session, around.job_id, &into.relation).await? {
+        return Err(busy(&into.relation, "rid of rows that no record has", &other));
+    }
     let mut gone_before = Vec::new();
     for into in tables.iter().filter(|into| into.goes_along) {
         let way = Way { into, ..way };

@@ -15,8 +15,6 @@ pub(super) const KEY_SEED: i64 = 0x686f_7764_6168;
 pub(super) const MARK_SEED: i64 = KEY_SEED + 1;
 /// And the turn of those that begin from both.
 const TURN_SEED: i64 = KEY_SEED + 2;
-/// And those who delete what their files have no record of from all of them.
-pub(super) const DELETION_SEED: i64 = KEY_SEED + 3;
 /// Whoever has the turn asks the ledger a few questions.
 const TURN_WITHIN_MS: u32 = 10_000;
 /// In its turn a load waits for locks of others no longer, and its client, which may have been stopped, is waited for no longer:

@@ -3,8 +3,7 @@
 
 use super::job::target_name;
 use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
-use super::same_table::{IS_SAME_SQL, same_sql};
-use super::step::target;
+use super::same_table::{IS_SAME_SQL, over_kin, same_sql};
 use super::{Ledger, is_lacking};
 use crate::session::Session;
 use howdah_model::{FilePlan, KnownFile, Plan, Relation, Result};
@@ -94,21 +93,11 @@ const LOADED_SQL: &str = "\
     WHERE j.status = 'done' \
     ORDER BY found.no, f.target, j.finished_at DESC";
 
-/// The table, and those that it is a partition of: who empties one of these empties it. And whether there is the relation `$3`.
-const EMPTIED_WITH_SQL: &str = "\
-    SELECT $1::pg_catalog.text, $2::pg_catalog.text, pg_catalog.to_regclass($3) IS NOT NULL \
-    UNION SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, pg_catalog.to_regclass($3) IS NOT NULL \
-    FROM pg_catalog.pg_class t \
-    JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
-    CROSS JOIN LATERAL pg_catalog.pg_partition_ancestors(t.oid::pg_catalog.regclass) AS a \
-    JOIN pg_catalog.pg_class c ON c.oid = a.relid::pg_catalog.oid \
-    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-    WHERE tn.nspname = $1 AND t.relname = $2";
-
-/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or replaced the table `$2`, nor since
-/// their first rows deleted what its own files had no record of: the table is what these say then, and its key keeps others from coming
+/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or replaced the table, or one
+/// that it is a partition of, nor since
+/// their first rows deleted, there or in a partition of it, what its own files had no record of: the table is what these say then, and its key keeps others from coming
 /// twice.
-const STANDING_SQL: &str = "\
+const STANDING_SQL: &str = " \
     SELECT j.job_id FROM @schema@.job j, \
          LATERAL (SELECT coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p \
                                    WHERE p.job_id = j.job_id AND p.name = 'part'), \
@@ -116,10 +105,10 @@ const STANDING_SQL: &str = "\
                                    WHERE c.job_id = j.job_id AND c.rows > 0), j.finished_at) AS first_at, \
                          coalesce(j.finished_at, (SELECT pg_catalog.max(c.stored_at) FROM @schema@.chunk c \
                                                   WHERE c.job_id = j.job_id AND c.rows > 0)) AS last_at) came \
-    WHERE j.job_id = ANY ($1) \
-      AND NOT EXISTS (SELECT FROM @schema@.step s \
-                      WHERE s.target = ANY ($2) AND s.job_id <> j.job_id \
-                        AND (s.name IN ('truncate', 'replace') AND s.done_at > came.last_at \
+    WHERE j.job_id = ANY ($3) \
+      AND NOT EXISTS (SELECT FROM @schema@.step s JOIN kin k ON @is_of_kin@ \
+                      WHERE s.job_id <> j.job_id \
+                        AND (s.name IN ('truncate', 'replace') AND k.whole AND s.done_at > came.last_at \
                              OR s.name = 'delete' AND s.deleted > 0 AND s.done_at > came.first_at))";
 
 /// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table waits for those that load into
@@ -342,24 +331,17 @@ impl Ledger {
         jobs: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>> {
         let fail = |error| self.error(&error, "looking who has emptied the table");
-        let marks = self.marks();
-        let names: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT), (&marks, Type::TEXT)];
-        let rows = session.client().query_typed(EMPTIED_WITH_SQL, &names).await.map_err(fail)?;
-        let has_marks = rows.first().is_some_and(|row| row.get(2));
-        let targets: Vec<String> =
-            rows.iter().map(|row| target(&Relation { schema: row.get(0), name: row.get(1) })).collect();
         let asked: Vec<&String> = jobs.iter().collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&asked, Type::TEXT_ARRAY), (&targets, Type::TEXT_ARRAY)];
-        let sql = STANDING_SQL.replace("@schema@", &self.quoted);
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT), (&asked, Type::TEXT_ARRAY)];
+        let sql = over_kin(STANDING_SQL).replace("@schema@", &self.quoted);
         let mut standing: BTreeSet<String> = match session.client().query_typed(&sql, &parameters).await {
             Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
             // Who may not read the steps takes the rows for there.
             Err(error) if is_lacking(&error) => jobs.clone(),
             Err(error) => return Err(fail(error)),
         };
-        if has_marks {
+        if self.has_marks(session).await? {
             let lost = self.lost_in_crash(session, relation, &asked).await?;
             standing.retain(|job_id| !lost.contains(job_id));
         }

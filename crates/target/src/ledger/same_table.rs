@@ -5,6 +5,7 @@
 use super::Ledger;
 use super::origin::here_sql;
 use crate::session::Session;
+use crate::tree::BY_NAME_SQL;
 use howdah_model::Result;
 use std::collections::BTreeSet;
 use tokio_postgres::types::{ToSql, Type};
@@ -39,8 +40,41 @@ pub(super) const IS_SAME_SQL: &str = "(n.written = n.target OR (n.job_id, n.writ
 /// `target` (the table that is asked for) and `oid` (its OID, or 0).
 pub(super) fn same_sql() -> String {
     let tables = TABLES_SQL.replace("@is_here@", &here_sql("j"));
-    let are_same = ARE_SAME_SQL.replace("@one@", "t.oid").replace("@other@", "n.oid");
-    format!("{tables}, {}", SAME_SQL.replace("@are_same@", &are_same))
+    format!("{tables}, {}", SAME_SQL.replace("@are_same@", &are_same_sql("t.oid", "n.oid")))
+}
+
+/// Whether the tables of these OIDs are the same, or one is a partition of the other on any level.
+pub(super) fn are_same_sql(one: &str, other: &str) -> String {
+    ARE_SAME_SQL.replace("@one@", one).replace("@other@", other)
+}
+
+/// Behind [`BY_NAME_SQL`](crate::tree::BY_NAME_SQL): the table (whose rows are all gone with what is `whole`), those that it is a partition
+/// of, and its partitions, with their names in the ledger's files and steps.
+const KIN_SQL: &str = "\
+    , kin AS MATERIALIZED ( \
+        SELECT k.oid, k.whole, \
+               CASE WHEN pg_catalog.strpos(pg_catalog.concat(n.nspname, c.relname), '.') = 0 THEN pg_catalog.format('%s.%s', n.nspname, c.relname) \
+                    ELSE pg_catalog.format('\"%s\".\"%s\"', pg_catalog.replace(n.nspname::pg_catalog.text, '\"', '\"\"'), \
+                                           pg_catalog.replace(c.relname::pg_catalog.text, '\"', '\"\"')) END AS target \
+        FROM (SELECT tree.oid, pg_catalog.bool_or(tree.level = 0) AS whole FROM tree GROUP BY tree.oid \
+              UNION ALL SELECT a.relid::pg_catalog.oid, true \
+              FROM tree, pg_catalog.pg_partition_ancestors(tree.oid::pg_catalog.regclass) AS a \
+              WHERE tree.level = 0 AND a.relid::pg_catalog.oid <> tree.oid) k \
+        JOIN pg_catalog.pg_class c ON c.oid = k.oid \
+        JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace)";
+
+/// The step `s` was done to `k` of these, whatever its name was then.
+const IS_STEP_OF_KIN_SQL: &str = "\
+    (k.target = s.target OR EXISTS ( \
+        SELECT FROM @schema@.job o, pg_catalog.jsonb_array_elements(o.plan -> 'tables'::pg_catalog.text) AS t \
+        WHERE o.job_id = s.job_id AND @is_here@ \
+          AND pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) = s.target \
+          AND (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid = k.oid))";
+
+/// The statement that asks for them as `kin`, and for steps `s` of them by `@is_of_kin@`; of the table of schema `$1` and name `$2`.
+pub(super) fn over_kin(sql: &str) -> String {
+    let is_of_kin = IS_STEP_OF_KIN_SQL.replace("@is_here@", &here_sql("o"));
+    format!("{BY_NAME_SQL}{KIN_SQL}{}", sql.replace("@is_of_kin@", &is_of_kin))
 }
 
 /// Jobs that did not end, with the name that their table `$1` has now, where that is another one.

@@ -8,6 +8,7 @@ mod limited;
 mod lost;
 mod meanwhile;
 mod merge;
+mod pairs;
 mod place;
 mod refused;
 mod replace;

@@ -202,13 +202,13 @@ fn a_file_that_comes_frozen_into_an_emptied_table_is_not_loaded_beside_it() {
     }
 }
 
-/// The other one has looked who loads into the table before this one was in the ledger.
+/// That one begins, and stands in the ledger only then.
 #[test]
-fn a_file_is_not_loaded_beside_a_load_that_empties_its_table_while_this_one_begins() {
-    let plain = csv(103, 1, ROWS);
+fn a_table_is_not_emptied_beside_a_load_that_begins() {
+    let (first, second) = (csv(103, 1, ROWS), csv(107, 1_000_000, ROWS));
     let files = Files::new();
-    let source = files.put("a.csv", &plain);
-    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    let scene = Scene::new(Server::shared(15), &[&second]);
     slow(&scene).arg(files.put("none.csv", b"id,part,amount,note\n")).run(PATIENCE).expect_code(0);
     scene.database.sql(
         "CREATE TABLE held AS SELECT 1; CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
@@ -216,89 +216,105 @@ fn a_file_is_not_loaded_beside_a_load_that_empties_its_table_while_this_one_begi
          CREATE TRIGGER hold BEFORE INSERT ON howdah.job FOR EACH ROW \
              WHEN (NEW.plan #>> '{job,arrival,mode}' IS DISTINCT FROM 'truncate') EXECUTE FUNCTION hold()",
     );
-    let mut begins = slow(&scene).arg(&source).spawn();
+    let mut begins = slow(&scene).arg(&sources[0]).spawn();
     assert!(scene.database.wait_for(SLEEPING, 1, || begins.is_running()), "{}", begins.stderr_so_far());
-    shut_gate_behind(&scene.database, 2);
-    let mut empties = slow(&scene).args(["--mode", "truncate"]).arg(&source).spawn();
-    assert!(scene.database.wait_for(SLEEPING, 2, || empties.is_running()), "{}", empties.stderr_so_far());
-    let_other_jobs_pass(&scene.database);
+    let mut empties = slow(&scene).args(["--mode", "truncate"]).arg(&sources[1]).spawn();
+    wait_for_words(&mut empties, "yet: another load (server process ");
     scene.database.sql("DELETE FROM held");
-    let refused = begins.wait(PATIENCE).expect_code(1).stderr;
-    assert!(refused.contains("the file is being loaded into public.t, by job"), "{refused}");
-    let statuses = "SELECT string_agg(status, ' ' ORDER BY status) FROM howdah.job";
-    assert_eq!(scene.database.value(statuses), "done failed running");
-    open_gate(&scene.database);
+    begins.wait(PATIENCE).expect_code(0);
     empties.wait(PATIENCE).expect_code(0);
-    scene.assert_exact("without the other");
+    scene.assert_exact("behind the other");
 }
 
+/// As where it had lost all its sessions for a moment.
 #[test]
 fn a_load_of_whose_rows_another_job_has_deleted_some_does_not_count_as_done() {
-    let (first, second) = (csv(104, 1, ROWS), csv(105, 1_000_000, 100));
+    let plain = csv(104, 1, ROWS);
     let files = Files::new();
-    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
-    for (major, merge) in [(13, &["--atomic"][..]), (18, &[])] {
-        let scene = Scene::new(Server::shared(major), &[&first, &second]);
+    let source = files.put("a.csv", &plain);
+    for major in [13, 18] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
         scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
-        let running = at_work(&scene, &sources[0]);
-        let merge = scene.load().args(["--mode=merge", "--key=id", "--delete-missing"]).args(merge);
-        merge.arg(&sources[1]).run(PATIENCE).expect_code(0);
-        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "100");
+        let running = at_work(&scene, &source);
+        scene.database.sql(
+            "DELETE FROM t WHERE id < 100; INSERT INTO howdah.step (job_id, target, name, part_no, deleted, done_at) \
+             VALUES ('other', 'public.t', 'delete', 0, 99, clock_timestamp())",
+        );
         open_gate(&scene.database);
         let failed = running.wait(PATIENCE).expect_code(1).stderr;
-        assert!(failed.contains(" has deleted rows of public.t (--delete-missing) since job"), "{failed}");
+        assert!(
+            failed.contains("job other has deleted rows of public.t (--delete-missing) since job"),
+            "{failed}"
+        );
         assert!(failed.contains("hint: --mode insert-new with the key"), "{failed}");
-        let again = slow(&scene).arg(&sources[0]).run(PATIENCE).expect_code(1).stderr;
-        assert!(again.contains(" has deleted rows of public.t (--delete-missing) since job"), "{again}");
-        let missing = scene.load().args(["--mode", "insert-new", "--key", "id"]).arg(&sources[0]);
+        let again = slow(&scene).arg(&source).run(PATIENCE).expect_code(1).stderr;
+        assert!(
+            again.contains("job other has deleted rows of public.t (--delete-missing) since job"),
+            "{again}"
+        );
+        let missing = scene.load().args(["--mode", "insert-new", "--key", "id"]).arg(&source);
         missing.run(PATIENCE).expect_code(0);
         scene.assert_exact(&format!("PostgreSQL {major}"));
     }
 }
 
-/// The transaction that deletes may have seen some rows of a load only, and end behind its last.
+/// Who waits is told whom for, and where; whoever is not to wait is refused before it has done anything.
 #[test]
-fn a_load_waits_at_its_end_for_those_who_delete_rows() {
+fn loads_that_take_rows_out_and_others_wait_for_each_other_from_their_beginning() {
     let (first, second) = (csv(108, 1, ROWS), csv(109, 1_000_000, 100));
     let files = Files::new();
     let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
-    for (major, merge) in [(13, &["--atomic"][..]), (18, &[])] {
-        let scene = Scene::new(Server::shared(major), &[]);
-        let database = &scene.database;
-        database.sql("ALTER TABLE t ADD PRIMARY KEY (id); INSERT INTO t (id) VALUES (0); CREATE TABLE held AS SELECT 1");
-        let mut running = at_work(&scene, &sources[0]);
-        let waits = |lock: &str| {
-            let waits = format!(
-                "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-                 WHERE a.datname = current_database() AND NOT l.granted AND l.locktype = '{lock}'"
+    let takes = [
+        (13, &["--mode=merge", "--key=id", "--delete-missing"][..]),
+        (15, &["--mode=merge", "--key=id", "--delete-missing", "--atomic"]),
+        (18, &["--mode=replace"]),
+    ];
+    for (major, takes) in takes {
+        for (first, second) in [(&[][..], takes), (takes, &["--indexes=keep"])] {
+            let scene = Scene::new(Server::shared(major), &[]);
+            scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+            shut_gate_behind(&scene.database, 1);
+            let mut running = slow(&scene).args(first).arg(&sources[0]).spawn();
+            assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+            let job = scene.database.value("SELECT job_id FROM howdah.job");
+            let told = format!("yet: job {job} (server process ");
+            let second = slow(&scene).args(second).arg(&sources[1]);
+            let refused = second.clone().args(["--retry-for", "0s"]).run(PATIENCE).expect_code(1).stderr;
+            assert!(refused.contains(&told), "{refused}");
+            assert!(
+                refused.contains("hint: run the same command again when that load has ended"),
+                "{refused}"
             );
-            assert!(database.wait_for(&waits, 1, || true), "{lock}");
-        };
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                database.sql(
-                    "BEGIN; UPDATE t SET part = 1 WHERE id = 0; DO $$ BEGIN FOR i IN 1..6000 LOOP \
-                         EXIT WHEN NOT EXISTS (SELECT FROM held); PERFORM pg_sleep(0.01); \
-                     END LOOP; END $$; ROLLBACK",
-                );
-            });
-            let merge = scene.load().args(["--mode=merge", "--key=id", "--delete-missing"]).args(merge);
-            let merging = merge.arg(&sources[1]).spawn();
-            waits("transactionid");
-            open_gate(database);
-            waits("advisory");
-            let job =
-                database.value("SELECT job_id FROM howdah.job WHERE plan #>> '{job,arrival,mode}' = 'merge'");
-            let deletes = format!("waits for job {job} (process ");
-            wait_for_words(&mut running, &deletes);
-            database.sql("DELETE FROM held");
-            merging.wait(PATIENCE).expect_code(0);
-            let told = running.stderr_so_far();
-            assert!(told.contains("), which deletes rows of public.t (--delete-missing)"), "{told}");
-        });
-        let failed = running.wait(PATIENCE).expect_code(1).stderr;
-        assert!(failed.contains(" has deleted rows of public.t (--delete-missing) since job"), "{failed}");
+            assert_eq!(scene.database.value("SELECT count(*) FROM howdah.job"), "1");
+            let mut second = second.spawn();
+            wait_for_words(&mut second, &told);
+            open_gate(&scene.database);
+            running.wait(PATIENCE).expect_code(0);
+            second.wait(PATIENCE).expect_code(0);
+            let left = if first.is_empty() { "100" } else { "10100" };
+            assert_eq!(scene.database.value("SELECT count(*) FROM t"), left, "PostgreSQL {major} {takes:?}");
+        }
     }
+}
+
+/// The table of the plan is gone when the load comes to its turn.
+#[test]
+fn a_load_that_waits_for_one_that_replaces_its_table_loads_into_the_new_one() {
+    let (first, second) = (csv(113, 1, ROWS), csv(114, 1_000_000, ROWS));
+    let files = Files::new();
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    let scene = Scene::new(Server::shared(15), &[&first, &second]);
+    shut_gate_behind(&scene.database, 1);
+    let mut replacing = slow(&scene).args(["--mode", "replace"]).arg(&sources[0]).spawn();
+    assert!(scene.wait_for_chunks(1, || replacing.is_running()), "{}", replacing.stderr_so_far());
+    let_other_jobs_pass(&scene.database);
+    let mut waiting = slow(&scene).arg(&sources[1]).spawn();
+    wait_for_words(&mut waiting, "empties or replaces public.t, or deletes rows of it");
+    open_gate(&scene.database);
+    replacing.wait(PATIENCE).expect_code(0);
+    let told = waiting.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("others have replaced a table of this load since it was planned"), "{told}");
+    scene.assert_exact("one behind the other");
 }
 
 /// It has come to its end before the transaction of the other one has.
