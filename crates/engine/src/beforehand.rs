@@ -23,6 +23,12 @@ pub(crate) fn warn(run: &Run, once_more: Option<String>, noted: &Noted) {
     for relation in &noted.emptied {
         run.warn(format!("{relation} was emptied since an earlier run of this job: what that had stored there is loaded again"));
     }
+    for (relation, jobs) in &noted.come_since {
+        let jobs = jobs.join(", ");
+        run.warn(format!(
+            "since this job began, rows have come into {relation} by {jobs}: they are taken out of it with those that were there"
+        ));
+    }
     warn_of_computed(run);
     warn_of_other_tables(run);
     warn_of_slow_ways(run);

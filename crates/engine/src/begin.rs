@@ -198,6 +198,23 @@ pub(crate) async fn take_no_more(session: &Session, ledger: &Ledger, plan: &Plan
     ledger.take_no_more(session, &oids).await
 }
 
+/// Tables with the jobs that have brought rows since an earlier run of this job began, which goes on to take them out.
+///
+/// # Errors
+/// Those of the session.
+pub(crate) async fn come_since(
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+) -> Result<Vec<(Relation, Vec<String>)>> {
+    let mut come = Vec::new();
+    for (_, relation) in held(plan, When::AtWork, Hold::Takes) {
+        let jobs = ledger.come_since(session, &plan.job_id, relation).await?;
+        come.extend((!jobs.is_empty()).then(|| (relation.clone(), jobs)));
+    }
+    Ok(come)
+}
+
 /// The tables, each once, that the load holds so.
 fn held(plan: &Plan, when: When, hold: Hold) -> Vec<(u32, &Relation)> {
     let arrival = &plan.job.arrival;

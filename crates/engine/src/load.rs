@@ -190,6 +190,8 @@ pub(crate) struct Noted {
     pub crashed: bool,
     /// Somebody has emptied these since.
     pub emptied: Vec<Relation>,
+    /// Tables with jobs that have brought rows since this one began first, which takes them out.
+    pub come_since: Vec<(Relation, Vec<String>)>,
     /// Those of the tables as they are now, where the job stores its first rows.
     pub files: Files,
 }
@@ -296,10 +298,11 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     let dropped = ledger.open_undos(session, Some(&plan.job_id));
     let tuned = ledger.held(session, Some(&plan.job_id));
     let files = taken::files(session, plan);
+    let come_since = begin::come_since(session, ledger, plan);
     let kept = async { if changes_tables { Ok(()) } else { since_planned().await } };
     // Sent together: one round trip.
-    let ((), (), receipts, dropped, tuned, files) =
-        tokio::try_join!(kept, durable, receipts, dropped, tuned, files)?;
+    let ((), (), receipts, dropped, tuned, files, come_since) =
+        tokio::try_join!(kept, durable, receipts, dropped, tuned, files, come_since)?;
     let left = Left { dropped, tuned };
     let doubted_for = left.doubted_for(ledger, session).await?;
     // Since it was planned.
@@ -307,7 +310,7 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     let (dropped, tuned) = (!left.dropped.is_empty(), !left.tuned.is_empty());
     let files = if receipts.is_empty() { files } else { Files::new() };
     let crashed = void > 0;
-    Ok(Noted { receipts, dropped, tuned, crashed, emptied, files, ..Noted::default() })
+    Ok(Noted { receipts, dropped, tuned, crashed, emptied, come_since, files, ..Noted::default() })
 }
 
 pub(crate) fn being_restored(job_id: &str) -> Error {

@@ -31,6 +31,13 @@ const PARTS_SQL: &str = "\
     WHERE job_id = $3 AND target = $4 AND name = 'part' AND inserted + updated > 0 \
       AND $5::pg_catalog.int4[] IS NOT NULL";
 
+/// Jobs that have ended well since the job `$3` began first, and have brought rows.
+const COME_SINCE_SQL: &str = " \
+    SELECT d.job_id FROM @schema@.job j JOIN @schema@.job d ON d.finished_at > j.started_at AND d.job_id <> j.job_id AND d.status = 'done' \
+    WHERE j.job_id = $3 AND d.rows_stored > 0 \
+      AND EXISTS (SELECT FROM @schema@.file f JOIN kin k ON k.written = f.target WHERE f.job_id = d.job_id) \
+    ORDER BY d.finished_at, d.job_id";
+
 /// What a job has stored in a table, as the ledger says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredRows {
@@ -89,6 +96,24 @@ impl Ledger {
                 _ => Taken::All,
             },
         }))
+    }
+
+    /// Other jobs that have ended well since this one began first, and have brought rows into the table, a partition of it or what it is
+    /// a partition of.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn come_since(
+        &self,
+        session: &Session,
+        job_id: &str,
+        relation: &Relation,
+    ) -> Result<Vec<String>> {
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT), (&job_id, Type::TEXT)];
+        let sql = over_kin(COME_SINCE_SQL).replace("@schema@", &self.quoted);
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's jobs").await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
     /// Forgets what the job has stored in a table that was emptied since: the chunks of these files, if rows came by chunks, and all

@@ -52,7 +52,7 @@ pub(super) fn are_same_sql(one: &str, other: &str) -> String {
 /// of, and its partitions, with their names in the ledger's files and steps.
 const KIN_SQL: &str = "\
     , kin AS MATERIALIZED ( \
-        SELECT k.oid, k.whole, \
+        SELECT k.oid, k.whole, pg_catalog.format('%s.%s', n.nspname, c.relname) AS written, \
                CASE WHEN pg_catalog.strpos(pg_catalog.concat(n.nspname, c.relname), '.') = 0 THEN pg_catalog.format('%s.%s', n.nspname, c.relname) \
                     ELSE pg_catalog.format('\"%s\".\"%s\"', pg_catalog.replace(n.nspname::pg_catalog.text, '\"', '\"\"'), \
                                            pg_catalog.replace(c.relname::pg_catalog.text, '\"', '\"\"')) END AS target \

@@ -297,6 +297,30 @@ fn loads_that_take_rows_out_and_others_wait_for_each_other_from_their_beginning(
     }
 }
 
+/// Its first run has been killed, and had begun before them.
+#[test]
+fn rows_that_came_since_a_job_began_which_takes_them_out_are_told() {
+    let (first, second) = (csv(115, 1, ROWS), csv(117, 1_000_000, 100));
+    let files = Files::new();
+    let sources = [files.put("first.csv", &first), files.put("second.csv", &second)];
+    for takes in [&["--mode=replace"][..], &["--mode=merge", "--key=id", "--delete-missing"]] {
+        let scene = Scene::new(Server::shared(15), &[&first]);
+        scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+        shut_gate_behind(&scene.database, 1);
+        let taking = slow(&scene).args(takes).arg(&sources[0]);
+        let mut running = taking.spawn();
+        assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+        running.kill();
+        open_gate(&scene.database);
+        scene.load().args(["--job-id", "between"]).arg(&sources[1]).run(PATIENCE).expect_code(0);
+        let told = taking.run(PATIENCE).expect_code(0).stderr;
+        let warning =
+            "since this job began, rows have come into public.t by between: they are taken out of it";
+        assert!(told.contains(warning), "{takes:?}\n{told}");
+        scene.assert_exact(&format!("{takes:?}"));
+    }
+}
+
 /// The table of the plan is gone when the load comes to its turn.
 #[test]
 fn a_load_that_waits_for_one_that_replaces_its_table_loads_into_the_new_one() {
