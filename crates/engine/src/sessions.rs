@@ -3,6 +3,7 @@
 //! A chunk stays in memory until its receipt. If its transaction fails for a reason that may pass, it is
 //! sent again on a new session; whether the first try had committed after all, the claim in the ledger tells.
 
+mod crowded;
 mod full_disk;
 mod handed;
 mod together;
@@ -20,6 +21,7 @@ use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
 use crate::triggers;
 use crate::watch::Slot;
+use crowded::Room;
 use full_disk::Fullness;
 use handed::Handed;
 use howdah_model::arrival::place_of;
@@ -50,6 +52,7 @@ struct Shared {
     wanted: AtomicU32,
     handed: Handed,
     fullness: Fullness,
+    room: Room,
 }
 
 impl Shared {
@@ -95,6 +98,7 @@ pub(crate) async fn run(run: &Arc<Run>, queue: Receiver<Cargo>) {
         wanted: AtomicU32::new(climber.wanted()),
         handed: Handed::default(),
         fullness: Fullness::default(),
+        room: Room::default(),
     });
     run.gate.limit_opened(u32::MAX);
     let mut workers = JoinSet::new();
@@ -156,7 +160,7 @@ enum Ended {
 
 async fn work(shared: Arc<Shared>, index: u32) -> Ended {
     let run = &shared.run;
-    let mut worker = Worker::new(run, &shared.handed);
+    let mut worker = Worker::new(run, &shared.handed, &shared.room);
     run.tally.session_opened();
     let ended = loop {
         if index >= shared.wanted() && worker.left.is_empty() {
@@ -277,6 +281,9 @@ struct Worker<'a> {
     run: &'a Run,
     session: Option<Session>,
     handed: &'a Handed,
+    room: &'a Room,
+    /// The server had no room for the chunk beside those of others.
+    alone: bool,
     /// It is known to have a session.
     counts: bool,
     slot: Arc<Slot>,
@@ -290,12 +297,14 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(run: &'a Run, handed: &'a Handed) -> Worker<'a> {
+    fn new(run: &'a Run, handed: &'a Handed, room: &'a Room) -> Worker<'a> {
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
         Worker {
             run,
             session: None,
             handed,
+            room,
+            alone: false,
             counts: false,
             slot: run.slots.add(),
             patience,
@@ -326,6 +335,7 @@ impl<'a> Worker<'a> {
         if self.store_frozen(&chunk).await? {
             return Ok(());
         }
+        self.alone = false;
         self.sifted = rejects::expects_broken(self.run, &mut chunk);
         refused.into_iter().for_each(|error| _ = self.sifts(&mut chunk, &error));
         let (run, origin) = (self.run, chunk.origin);
@@ -355,6 +365,11 @@ impl<'a> Worker<'a> {
                 had_no_room = true;
                 let is_unwanted = run.halt.until_unwanted(origin.file_no, origin.chunk_no);
                 unless(is_unwanted, shared.fullness.wait(run, table_no, error)).await?;
+                continue;
+            }
+            if !self.alone && crowded::is_crowded(&error) {
+                self.alone = true;
+                crowded::tell(shared, &error);
                 continue;
             }
             if self.sifts(&mut chunk, &error) {
@@ -442,6 +457,7 @@ impl<'a> Worker<'a> {
     async fn try_store(&mut self, chunk: &CopyChunk) -> Result<(Outcome, Vec<Reject>)> {
         let run = self.run;
         let mut session = self.take_session().await?;
+        let _room = self.room.enter(self.alone).await;
         let target = target(run, chunk);
         let backend = session.backend();
         self.slot.begin(backend);

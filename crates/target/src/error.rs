@@ -66,6 +66,9 @@ pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
 const ROLE_ROUTINE: &str = "InitializeSessionUserId";
 const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 
+/// Where the server finds that its table of locks is full.
+const LOCK_ROUTINES: &[&str] = &["LockAcquire", "FastPath", "VirtualXactLock"];
+
 /// Where the server finds that a row fits no page.
 const ROW_TOO_BIG_ROUTINE: &str = "RelationGetBufferForTuple";
 
@@ -124,6 +127,12 @@ fn server_hint(db: &DbError) -> Option<String> {
         SqlState::TOO_MANY_COLUMNS => {
             "a table has 1600 columns at most, dropped ones and those of its composite types counted: load into a table made anew, or leave \
              fields out with --ignore-extra"
+        }
+        SqlState::OUT_OF_MEMORY
+            if db.routine().is_some_and(|routine| LOCK_ROUTINES.iter().any(|at| routine.starts_with(at))) =>
+        {
+            "the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction; as long as no chunk is \
+             in, a small --chunk-size (64kB) also helps, as the rows of a chunk then go to fewer of them"
         }
         SqlState::DISK_FULL => "free or add disk space on the server; then run the same command again",
         _ => return None,

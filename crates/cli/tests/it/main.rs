@@ -15,6 +15,7 @@ mod changed;
 mod check;
 mod corpus;
 mod crash;
+mod crowded;
 mod dated;
 mod documents;
 mod done;

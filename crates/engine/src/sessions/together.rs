@@ -114,6 +114,7 @@ impl Worker<'_> {
     async fn try_together(&mut self, rows: &CopyChunk, origins: &[Origin]) -> Result<Outcome, ChunkError> {
         let run = self.run;
         let mut session = self.take_session().await?;
+        let _room = self.room.enter(false).await;
         let target = target(run, rows);
         let backend = session.backend();
         self.slot.begin(backend);

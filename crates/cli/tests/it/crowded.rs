@@ -1,0 +1,49 @@
+//! A server whose table of locks holds what one session's chunk needs, and not what those of several do.
+
+use crate::scene::{Files, PATIENCE, howdah};
+use howdah_testkit::{Database, Server, ServerOptions};
+use std::fmt::Write as _;
+
+const ROWS: usize = 200_000;
+
+fn with_leaves(server: &Server, leaves: usize) -> Database {
+    let database = server.database();
+    database.sql("CREATE TABLE t (a int, b int) PARTITION BY LIST (a)");
+    let of_leaf = |no: usize| format!("CREATE TABLE t_{no} PARTITION OF t FOR VALUES IN ({no})");
+    // What one transaction makes it locks, too.
+    for first in (0..leaves).step_by(20) {
+        let some: Vec<String> = (first..leaves.min(first + 20)).map(of_leaf).collect();
+        database.sql(&some.join("; "));
+    }
+    database
+}
+
+#[test]
+fn chunks_that_lock_more_than_there_is_room_for_at_once_come_one_after_the_other() {
+    let options =
+        ServerOptions::default().set("max_locks_per_transaction", "10").set("max_connections", "20");
+    let server = Server::private(18, &options);
+    let files = Files::new();
+    let load = |leaves: usize, jobs: &[&str]| {
+        let database = with_leaves(&server, leaves);
+        let mut text = String::new();
+        (0..ROWS).for_each(|no| _ = writeln!(text, "{},{no}", no * 7919 % leaves));
+        let source = files.put(&format!("{leaves}.csv"), text.as_bytes());
+        let load =
+            howdah("load").args(["--format", "csv", "--table", "t", "--chunk-size", "256kB"]).args(jobs);
+        (load.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE), database)
+    };
+    for jobs in [&[][..], &["--jobs", "3"]] {
+        let (done, database) = load(900, jobs);
+        let done = done.expect_code(0).stderr;
+        assert_eq!(
+            database.value("SELECT count(*) || ' ' || count(DISTINCT b) FROM t"),
+            format!("{ROWS} {ROWS}")
+        );
+        assert!(done.contains("check  read 200,000 = stored 200,000"), "{done}");
+    }
+    // One session alone has no room.
+    let failed = load(2000, &[]).0.expect_code(1).stderr;
+    let hint = "hint: the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction";
+    assert!(failed.contains("out of shared memory (SQLSTATE 53200)") && failed.contains(hint), "{failed}");
+}
