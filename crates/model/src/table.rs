@@ -38,6 +38,9 @@ pub enum RelationKind {
 pub struct Column {
     /// Its name, unquoted.
     pub name: String,
+    /// `attnum`, which no other column of the table gets, whatever its name; 0 if it is not known yet.
+    #[serde(default)]
+    pub attnum: i16,
     /// `format_type(atttypid, atttypmod)`.
     pub type_name: String,
     /// `atttypid`.

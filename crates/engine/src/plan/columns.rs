@@ -538,6 +538,7 @@ mod tests {
             .iter()
             .map(|(name, generated)| Column {
                 name: (*name).to_owned(),
+                attnum: 0,
                 type_name: "text".to_owned(),
                 type_oid: 25,
                 not_null: false,

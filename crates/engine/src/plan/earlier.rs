@@ -20,8 +20,8 @@ use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt,
-    Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable, ValueSettings,
-    show_size,
+    Relation, Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable,
+    ValueSettings, plural, show_size,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{Believed, JobRow, JobStatus, Ledger, Origin};
@@ -59,6 +59,9 @@ pub(super) async fn go_on(
                 not_the_table(&row, table, &restore)
             };
             return if job.force { Ok(None) } else { Err(error()) };
+        }
+        if !done && let Some((table, columns)) = other_columns(&row, &tables) {
+            return if job.force { Ok(None) } else { Err(not_the_columns(&row, table, &columns)) };
         }
     }
     if !done && row.chunks > 0 && !staging_is_there(session, &row.plan).await? {
@@ -204,6 +207,37 @@ fn replaced<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<&'a Table> 
     others.next().map(|(was, _)| was)
 }
 
+/// Columns that the job fills and that are not the ones by now in which its rows were stored, with their table. Rows that wait in
+/// staging tables come into the columns as they are then.
+fn other_columns<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<(&'a Relation, Vec<&'a str>)> {
+    let tables = row.plan.tables.iter().zip(tables).filter_map(|(plan, now)| Some((plan, now.as_ref()?)));
+    let mut others = tables.filter(|(plan, _)| plan.staging.is_none() && row.origin == Origin::Here);
+    others.find_map(|(plan, now)| {
+        let is_other = |was: &&Column| {
+            let is = now.columns.iter().find(|is| is.name == was.name);
+            was.attnum != 0 && is.is_some_and(|is| is.attnum != was.attnum)
+        };
+        let filled = plan
+            .table
+            .columns
+            .iter()
+            .filter(|was| plan.fields.iter().flatten().any(|name| *name == was.name));
+        let names: Vec<&str> = filled.filter(is_other).map(|was| was.name.as_str()).collect();
+        (!names.is_empty()).then_some((&plan.table.relation, names))
+    })
+}
+
+fn not_the_columns(row: &JobRow, relation: &Relation, columns: &[&str]) -> Error {
+    let JobRow { job_id, rows_stored, .. } = row;
+    let message = format!(
+        "{} {} of {relation}, in which job {job_id} has stored rows ({rows_stored} in all), {} dropped and made anew, or renamed",
+        plural(columns.len() as u64, "column", "columns"),
+        columns.join(", "),
+        plural(columns.len() as u64, "was", "were"),
+    );
+    Error::new(ErrorKind::Table, message).with_hint(AS_THEY_ARE_NOW)
+}
+
 /// The user should know what is relied on.
 fn tell_moved(connection: &Connection, job_id: &str) {
     let message = format!(
@@ -214,6 +248,9 @@ fn tell_moved(connection: &Connection, job_id: &str) {
         listener.on_event(&Event::Notice { message });
     }
 }
+
+const AS_THEY_ARE_NOW: &str = "--force loads everything again from the beginning, into the tables as they are now: remove rows of the job that are \
+                               there first, as after a restore from a dump";
 
 fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     let JobRow { job_id, rows_stored, .. } = row;
@@ -236,17 +273,14 @@ fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     };
     let message =
         format!("the table {relation} in which job {job_id} has stored rows ({rows_stored} in all) {became}");
-    Error::new(ErrorKind::Table, message).with_hint(
-        "--force loads everything again from the beginning, into the tables as they are now: remove rows of the job that are there \
-         first, as after a restore from a dump",
-    )
+    Error::new(ErrorKind::Table, message).with_hint(AS_THEY_ARE_NOW)
 }
 
 /// Whether the job has made this table, or is to change it. A run that was killed before it could note the table's OID
 /// (`Ledger::made`) has made what it had planned.
 fn made(plan: &TablePlan, table: &Table) -> bool {
     let looks_planned = || {
-        let typeless = |column: &Column| Column { type_oid: 0, ..column.clone() };
+        let typeless = |column: &Column| Column { type_oid: 0, attnum: 0, ..column.clone() };
         plan.table.oid == 0 && table.columns.iter().map(typeless).eq(plan.table.columns.iter().map(typeless))
     };
     (plan.create.is_some() && (plan.table.oid == table.oid || looks_planned()))

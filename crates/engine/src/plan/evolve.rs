@@ -88,6 +88,7 @@ fn seen(job: &Job, table: &Table, heads: &[Head]) -> BTreeMap<String, Seen> {
 fn new_column(name: String) -> Column {
     Column {
         name,
+        attnum: 0,
         type_name: "text".to_owned(),
         type_oid: 0,
         not_null: false,

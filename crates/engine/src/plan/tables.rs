@@ -272,8 +272,9 @@ fn empty_is_null(shape: &Shape, written: &Written, fields: &[Option<String>]) ->
 }
 
 fn as_if_made(relation: Relation, create: &NewTable) -> Table {
-    let column = |column: &howdah_model::NewColumn| howdah_model::Column {
+    let column = |(no, column): (usize, &howdah_model::NewColumn)| howdah_model::Column {
         name: column.name.clone(),
+        attnum: i16::try_from(no + 1).unwrap_or(0),
         type_name: column.type_name.clone(),
         type_oid: 0,
         not_null: create.primary_key.contains(&column.name),
@@ -281,7 +282,7 @@ fn as_if_made(relation: Relation, create: &NewTable) -> Table {
         generated: false,
         identity: false,
     };
-    let columns = create.columns.iter().map(column).collect();
+    let columns = create.columns.iter().enumerate().map(column).collect();
     Table { relation, oid: 0, kind: RelationKind::Table, columns }
 }
 

@@ -6,12 +6,13 @@ use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
 use super::step::target;
 use crate::session::Session;
 use crate::tree::BY_NAME_SQL;
-use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
+use howdah_model::{Error, ErrorKind, Relation, Result, plural, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 /// Of a job: whether it is there; a table of which no step says that it was emptied; a table of its plan that is another one by
-/// now. The OID in the plan is 0 where an earlier part of the plan has made the table.
+/// now; another and those of its columns that are others by now than the ones that rows were copied into. The OID in the plan is 0 where
+/// an earlier part of the plan has made the table, and the number of a column where it was not known.
 const STANDS_SQL: &str = "\
     SELECT j.job_id IS NOT NULL, \
            (SELECT pg_catalog.min(e.target) FROM pg_catalog.unnest($2) AS e (target) \
@@ -23,7 +24,22 @@ const STANDS_SQL: &str = "\
                          pg_catalog.to_regclass(pg_catalog.format('%I.%I', t #>> '{table,relation,schema}'::pg_catalog.text[], \
                              t #>> '{table,relation,name}'::pg_catalog.text[]))::pg_catalog.oid::pg_catalog.int8 AS is \
                   FROM pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t) AS t \
-            WHERE t.was <> 0 AND t.was IS DISTINCT FROM t.is) \
+            WHERE t.was <> 0 AND t.was IS DISTINCT FROM t.is), \
+           (SELECT pg_catalog.array_prepend(pg_catalog.format('%s.%s', t.relation ->> 'schema'::pg_catalog.text, t.relation ->> 'name'::pg_catalog.text), c.names) \
+            FROM (SELECT t.plan, t.plan #> '{table,relation}'::pg_catalog.text[] AS relation \
+                  FROM pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t (plan) \
+                  WHERE t.plan ->> 'staging'::pg_catalog.text IS NULL \
+                    AND (t.plan ->> 'frozen'::pg_catalog.text)::pg_catalog.bool IS NOT TRUE) AS t \
+            CROSS JOIN LATERAL ( \
+                SELECT pg_catalog.array_agg(a.attname::pg_catalog.text ORDER BY a.attnum) AS names \
+                FROM pg_catalog.jsonb_array_elements(t.plan #> '{table,columns}'::pg_catalog.text[]) AS c (was) \
+                JOIN pg_catalog.pg_attribute a \
+                  ON a.attrelid = pg_catalog.to_regclass(pg_catalog.format('%I.%I', t.relation ->> 'schema'::pg_catalog.text, \
+                         t.relation ->> 'name'::pg_catalog.text))::pg_catalog.oid \
+                 AND a.attname = (c.was ->> 'name'::pg_catalog.text)::pg_catalog.name AND NOT a.attisdropped \
+                 AND a.attnum <> nullif((c.was ->> 'attnum'::pg_catalog.text)::pg_catalog.int2, 0::pg_catalog.int2) \
+                WHERE pg_catalog.jsonb_exists(t.plan -> 'fields'::pg_catalog.text, c.was ->> 'name'::pg_catalog.text)) AS c \
+            WHERE c.names IS NOT NULL LIMIT 1) \
     FROM (SELECT $1::pg_catalog.text AS id) AS asked LEFT JOIN @schema@.job j ON j.job_id = asked.id";
 
 /// Another job at work whose rows come into the table, or have begun to: one that empties the table itself counts from then on.
@@ -67,10 +83,11 @@ pub struct Loading {
 }
 
 impl Ledger {
-    /// The job is in the ledger, these tables were emptied for it, and all its tables are those that it began with.
+    /// The job is in the ledger, these tables were emptied for it, and all its tables, and the columns that it fills, are those that it
+    /// began with.
     ///
     /// # Errors
-    /// Ledger, for what the server has lost, as after a failover to a standby that was behind; Table, for a table that
+    /// Ledger, for what the server has lost, as after a failover to a standby that was behind; Table, for a table or a column that
     /// has taken the place of another; those of the session.
     pub async fn expect_standing(
         &self,
@@ -94,14 +111,11 @@ impl Ledger {
             );
             return Err(lost(&message));
         }
-        let Some(table) = row.get::<_, Option<String>>(2) else { return Ok(()) };
-        let message = format!(
-            "{table} is another table by now: it was dropped, renamed or replaced while rows of job {job_id} came, and \
-             those that came before are not in it"
-        );
-        Err(Error::new(ErrorKind::Table, message).with_hint(
-            "take what came after that out of it, then --force loads everything again from the beginning",
-        ))
+        match (row.get::<_, Option<String>>(2), row.get::<_, Option<Vec<String>>>(3).as_deref()) {
+            (Some(table), _) => Err(another_table(&table, job_id)),
+            (None, Some([table, columns @ ..])) => Err(other_columns(table, columns, job_id)),
+            (None, _) => Ok(()),
+        }
     }
 
     pub(super) fn lost_job(&self, job_id: &str) -> Error {
@@ -169,6 +183,30 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+fn another_table(table: &str, job_id: &str) -> Error {
+    let message = format!(
+        "{table} is another table by now: it was dropped, renamed or replaced while rows of job {job_id} came, and \
+         those that came before are not in it"
+    );
+    Error::new(ErrorKind::Table, message).with_hint(
+        "take what came after that out of it, then --force loads everything again from the beginning",
+    )
+}
+
+fn other_columns(table: &str, columns: &[String], job_id: &str) -> Error {
+    let message = format!(
+        "{} {} of {table} {} by now: dropped and made anew, or renamed, while rows of job {job_id} came, and the values that came \
+         before are not there",
+        plural(columns.len() as u64, "column", "columns"),
+        columns.join(", "),
+        plural(columns.len() as u64, "is another one", "are other ones"),
+    );
+    Error::new(ErrorKind::Table, message).with_hint(
+        "take the rows of the job out of the table (TRUNCATE, if it holds nothing else), then --force loads everything again from the \
+         beginning",
+    )
 }
 
 fn lost(message: &str) -> Error {

@@ -30,7 +30,7 @@ const TABLE_SQL: &str = concat!(
            pg_catalog.pg_is_other_temp_schema(c.relnamespace), \
            ",
     takes_no_rows!(),
-    " \
+    ", a.attnum \
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped \
@@ -198,6 +198,7 @@ fn column(row: &Row) -> Option<Column> {
     let (generated, identity): (bool, bool) = (row.get(9), row.get(10));
     Some(Column {
         name,
+        attnum: row.get(14),
         type_name: row.get(5),
         type_oid: row.get(6),
         not_null: row.get(7),

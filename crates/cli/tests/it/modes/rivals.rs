@@ -2,7 +2,7 @@
 
 use crate::gate::{let_other_jobs_pass, move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
-use crate::scene::{Files, PATIENCE, Scene, csv, howdah, while_waiting};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah, while_waiting};
 use howdah_testkit::{HowdahCommand, Running, Server};
 use std::path::Path;
 use std::time::Duration;
@@ -41,6 +41,69 @@ fn a_table_that_others_put_in_its_place_does_not_pass_for_it() {
     scene.database.sql("TRUNCATE t");
     slow(&scene).arg(&source).arg("--force").run(PATIENCE).expect_code(0);
     scene.assert_exact("by --force");
+}
+
+/// Values of the rows before would be gone, or under another name.
+#[test]
+fn columns_that_others_put_in_the_place_of_those_that_are_filled_do_not_pass_for_them() {
+    let plain = csv(191, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let anew = "ALTER TABLE t DROP COLUMN note; ALTER TABLE t ADD COLUMN note text";
+    let exchanged =
+        "ALTER TABLE t RENAME id TO x; ALTER TABLE t RENAME part TO id; ALTER TABLE t RENAME x TO part";
+    let harmless = "ALTER TABLE t ADD COLUMN more int; ALTER TABLE t ALTER part TYPE bigint; \
+                    ALTER TABLE t RENAME id TO x; ALTER TABLE t RENAME x TO id";
+    for (major, changed, words) in [
+        (13, anew, "column note of public.t is another one by now"),
+        (18, exchanged, "columns part, id of public.t are other ones by now"),
+        (15, harmless, ""),
+    ] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let running = at_work(&scene, &source);
+        scene.database.sql(changed);
+        open_gate(&scene.database);
+        if words.is_empty() {
+            running.wait(PATIENCE).expect_code(0);
+            continue;
+        }
+        let failed = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(failed.contains(words) && failed.contains("hint: take the rows of the job out"), "{failed}");
+        let again = slow(&scene).arg(&source).run(PATIENCE).expect_code(1).stderr;
+        assert!(again.contains("dropped and made anew, or renamed"), "{again}");
+        scene.database.sql("TRUNCATE t");
+        slow(&scene).arg(&source).arg("--force").run(PATIENCE).expect_code(0);
+        let rows = "SELECT count(*) FROM (SELECT id, part, amount, note FROM t EXCEPT ALL SELECT * FROM wanted) AS r";
+        assert_eq!(scene.database.value(rows), "0", "PostgreSQL {major}");
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), ROWS.to_string());
+    }
+}
+
+/// The same of a job that was killed.
+#[test]
+fn a_job_does_not_go_on_with_other_columns() {
+    let plain = csv(192, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for made in [false, true] {
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        let mut load =
+            scene.verb("load").args(["--table", "t", "--chunk-size", "64kB", "--jobs", "1"]).arg(&source);
+        if made {
+            scene.database.sql("DROP TABLE t");
+            load = load.arg("--create");
+        }
+        shut_gate_behind(&scene.database, 1);
+        let mut running = load.spawn();
+        assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+        running.kill();
+        scene.database.sql(END_SESSIONS);
+        open_gate(&scene.database);
+        scene.database.sql("ALTER TABLE t DROP COLUMN amount; ALTER TABLE t ADD COLUMN amount numeric");
+        let refused = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("column amount of public.t, in which job"), "{refused}");
+        assert!(refused.contains("hint: --force loads everything again"), "{refused}");
+    }
 }
 
 /// Whoever takes all rows away waits for those who bring some, however the two are begun.
