@@ -49,6 +49,9 @@ const PATH_HINT: &str = "a function that runs meanwhile, that of an event trigge
     without its schema: ALTER FUNCTION ... SET search_path lets it find that under whatever path it is called; then run the same \
     command again";
 
+const RIGHTS_HINT: &str = "the owner of the table, or what this role may do, has changed since the load began: the same command tells the rights \
+    that the role lacks now, and goes on when it has them";
+
 const RAISED_HINT: &str = "no trigger of the table fires for these rows: an event trigger has raised it, perhaps (pg_event_trigger lists \
     them; it has to let this role CREATE, ALTER and DROP the table), or a function that a column or an index calls";
 
@@ -484,6 +487,8 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
             let is_within_function = db.where_().is_some();
             if sqlstate::is_integrity_violation(state) {
                 error.with_hint(BROKEN_HINT)
+            } else if state == sqlstate::INSUFFICIENT_PRIVILEGE && !is_within_function {
+                error.with_hint(RIGHTS_HINT)
             } else if NOT_FOUND.contains(&state) && is_within_function {
                 error.with_hint(PATH_HINT)
             } else {

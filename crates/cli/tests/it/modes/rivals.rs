@@ -106,6 +106,39 @@ fn a_job_does_not_go_on_with_other_columns() {
     }
 }
 
+/// Who replaces a table that was given to another role meanwhile is told where to look.
+#[test]
+fn a_table_that_goes_to_another_owner_is_not_replaced_and_the_hint_says_so() {
+    let plain = csv(193, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(18), &[&plain]);
+    let name = scene.database.name();
+    let role = format!("former_{name}");
+    scene.database.sql(&format!(
+        "CREATE ROLE {role} LOGIN; GRANT CREATE ON DATABASE {name} TO {role}; GRANT USAGE, CREATE ON SCHEMA public TO {role}; \
+         ALTER TABLE t OWNER TO {role}"
+    ));
+    shut_gate_behind(&scene.database, 1);
+    let to = scene.database.conninfo().replace("user=postgres", &format!("user={role}"));
+    let load =
+        scene.load_to(&to).args(["--chunk-size", "64kB", "--jobs", "1", "--mode", "replace"]).arg(&source);
+    let mut running = load.spawn();
+    assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
+    scene.database.sql("ALTER TABLE t OWNER TO postgres");
+    open_gate(&scene.database);
+    let failed = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(
+        failed.contains("permission denied") && failed.contains("hint: the owner of the table"),
+        "{failed}"
+    );
+    let again = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(again.contains("it belongs to another role"), "{again}");
+    scene.database.sql(&format!("ALTER TABLE t OWNER TO {role}"));
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("given back");
+}
+
 /// Whoever takes all rows away waits for those who bring some, however the two are begun.
 #[test]
 fn nobody_empties_or_replaces_a_table_that_others_load_into() {
