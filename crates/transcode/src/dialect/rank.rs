@@ -119,6 +119,16 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
             Ranked { dialect: dialect.clone(), score, doubt, halvings }
         })
         .collect();
+    weigh_quotes(&mut all);
+    let tables: Vec<Usual> = all.iter().filter_map(Usual::of).collect();
+    let cut = all.iter_mut().filter(|one| tables.iter().any(|table| table.is_cut_by(one)));
+    cut.for_each(|one| one.halvings += UNPROVEN_DOUBT);
+    all.sort_by(|a, b| a.halvings.total_cmp(&b.halvings));
+    all
+}
+
+/// Makes readings improbable that what the others know of quotes speaks against.
+fn weigh_quotes(all: &mut [Ranked]) {
     if all.iter().any(|one| one.score.proves_quotes()) {
         // Documents in one field (JSON) are cut as regularly by what delimits inside them.
         let others = all.iter_mut().filter(|one| one.dialect.quote.is_none() || one.score.flawed > 0);
@@ -145,11 +155,6 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
         one.holds_apostrophes() && usual.iter().any(are_as_regular)
     });
     apostrophes.for_each(|one| one.halvings += UNPROVEN_DOUBT);
-    let tables: Vec<Usual> = all.iter().filter_map(Usual::of).collect();
-    let cut = all.iter_mut().filter(|one| tables.iter().any(|table| table.is_cut_by(one)));
-    cut.for_each(|one| one.halvings += UNPROVEN_DOUBT);
-    all.sort_by(|a, b| a.halvings.total_cmp(&b.halvings));
-    all
 }
 
 /// Of so many records one may be odd. With 20, one odd one among ten records let a delimiter inside values win in 12 of 220
