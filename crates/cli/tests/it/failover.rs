@@ -240,7 +240,9 @@ fn lose_the_last_commit(pair: &Pair, load: &HowdahCommand, (table, event): (&str
     ));
     pair.cut();
     std::thread::scope(|scope| {
-        scope.spawn(|| before.try_sql("BEGIN; LOCK TABLE howdah.job; SELECT pg_sleep(90)"));
+        scope.spawn(|| {
+            before.try_sql("BEGIN; LOCK TABLE howdah.job IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(90)")
+        });
         wait_for("query LIKE 'BEGIN; LOCK TABLE howdah.job%'");
         before.sql("DELETE FROM held");
         wait_for("wait_event_type = 'Lock' AND query LIKE '%.job SET status = ''done''%'");
