@@ -125,8 +125,8 @@ def load(
         toast_compression: How the server compresses values that are too wide for a page.
         partitions: How rows of a partitioned table reach its partitions.
         create_partitions: Make partitions by RANGE of a date or timestamp for rows that have none.
-        after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables that have
-            grown by a tenth.
+        after: What is done to the tables when all rows are in; None for what is useful: ANALYZE of tables of which
+            more than a tenth is new, changed or gone.
         indexes: Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at
             the end.
         on_error: A record that the table does not take, for whatever reason: the load stops, or keeps the record in the

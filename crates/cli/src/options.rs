@@ -469,7 +469,7 @@ pub struct RunOptions {
     /// [default: advance]
     #[arg(long, value_enum)]
     pub sequences: Option<SequencesName>,
-    /// What is done to the tables when all rows are in [default: analyze, for tables that have grown by a tenth]
+    /// What is done to the tables when all rows are in [default: analyze, for tables of which more than a tenth is new, changed or gone]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub after: Option<Vec<AfterName>>,
     /// A name for the job, instead of a digest of files, table and options

@@ -93,10 +93,9 @@ const LOADED_SQL: &str = "\
     WHERE j.status = 'done' \
     ORDER BY found.no, f.target, j.finished_at DESC";
 
-/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or replaced the table, or one
-/// that it is a partition of, nor since
-/// their first rows deleted, there or in a partition of it, what its own files had no record of: the table is what these say then, and its key keeps others from coming
-/// twice.
+/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or replaced the table, or one that it
+/// is a partition of, nor since their first rows deleted, there or in a partition of it, what its own files had no record of: the table is
+/// what these say then, and its key keeps others from coming twice.
 const STANDING_SQL: &str = " \
     SELECT j.job_id FROM @schema@.job j, \
          LATERAL (SELECT coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p \
