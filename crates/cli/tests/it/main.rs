@@ -5,6 +5,7 @@
 
 mod after;
 mod again;
+mod as_copied;
 mod as_they_come;
 mod at_work;
 mod auto;

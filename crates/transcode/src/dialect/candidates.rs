@@ -185,6 +185,10 @@ fn are_runs_usual(windows: &[Window], run: &[u8]) -> bool {
     with_run * 3 >= lines && with_run > 0
 }
 
+/// Fewer records, a header among them, do not show that all columns are aligned, or some.
+const ALIGNED_RECORDS_MIN: usize = 3;
+const PADDED_RECORDS_MIN: usize = 6;
+
 /// How often the fields of a column have blanks at their ends.
 #[derive(Clone, Copy, Default)]
 struct Blanks {
@@ -229,12 +233,14 @@ fn blanks_around(windows: &[Window], delimiter: u8, quote: Option<u8>) -> bool {
     let nearly_all = |some: usize, one: &Blanks| some * 10 >= one.fields * 9;
     let blanks: usize = columns.iter().map(|one| one.either).sum();
     let delimiters: usize = inner.iter().map(|one| one.fields).sum();
+    // Of a few records any blank is a good part.
+    let records = columns.iter().map(|one| one.fields).max().unwrap_or(0);
     let is_even = |one: &Blanks| one.either * 10 <= one.fields || nearly_all(one.either, one);
     !inner.is_empty()
-        && (columns.iter().all(|one| one.either * 4 >= one.fields)
+        && (records >= ALIGNED_RECORDS_MIN && columns.iter().all(|one| one.either * 4 >= one.fields)
             || inner.iter().all(|one| nearly_all(one.before, one))
             || front.len() > 1 && front.iter().all(|one| nearly_all(one.behind, one))
-            || blanks * 4 >= delimiters && columns.iter().all(is_even))
+            || records >= PADDED_RECORDS_MIN && blanks * 4 >= delimiters && columns.iter().all(is_even))
 }
 
 /// Quote, escape, and the doubt they add.
@@ -334,7 +340,7 @@ fn opens_fields(text: &[u8], quote: u8) -> bool {
 
 /// Signs of values at the ends of a run belong to the values: `,$` is a comma before an amount.
 fn without_signs(run: &[u8]) -> &[u8] {
-    let sign = |byte: &u8| matches!(byte, b'$' | b'%' | b'+' | b'-' | b'@' | b'#' | b'*' | b'_');
+    let sign = |byte: &u8| matches!(byte, b'$' | b'%' | b'+' | b'-' | b'@' | b'#' | b'*' | b'_' | b'=');
     if run.iter().all(|byte| run.first() == Some(byte)) {
         return run;
     }
@@ -369,11 +375,14 @@ fn long_delimiters(windows: &[Window]) -> Vec<String> {
             }
         }
     }
-    // Commas in a row are empty fields.
-    let empty_fields = |run: &[u8]| run.iter().all(|byte| matches!(byte, b',' | b';'));
+    // Commas in a row are empty fields, and beside one of them are signs of values.
+    let is_usual = |byte: &&u8| matches!(byte, b',' | b';');
+    let of_fields = |run: &[u8]| {
+        matches!(run.iter().filter(is_usual).count(), 1) || run.iter().all(|byte| is_usual(&byte))
+    };
     let mut found: Vec<(&[u8], usize)> = found
         .into_iter()
-        .filter(|(run, count)| count * 2 >= lines && run.len() > 1 && !empty_fields(run))
+        .filter(|(run, count)| count * 2 >= lines && run.len() > 1 && !of_fields(run))
         .collect();
     found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let text = |(run, _): (&[u8], usize)| String::from_utf8_lossy(run).into_owned();

@@ -300,12 +300,17 @@ impl Footer<'_, '_> {
     }
 
     /// A record of somebody called Total, and no total: it is full, fits the columns, and none of its numbers is the sum or the mean
-    /// of its column. False where that cannot be told: part of the table was not seen, or the numbers can be read in two ways.
+    /// of its column; or it has none, as the table. False where that cannot be told: part of the table was not seen, or the numbers
+    /// can be read in two ways.
     fn is_record_of_no_sum(&mut self, no: usize, from: usize) -> bool {
         let (line, width, classes) = (self.lines.lines[no], self.profile.width(), self.profile.classes());
         let against = agreement(self.lines.kinds(no), &classes).1;
         if !self.before.is_empty() || line.width != width || line.filled != width || against > 0 {
             return false;
+        }
+        let kinds = self.lines.kinds(no);
+        if !classes.contains(&Some(Class::Number)) {
+            return kinds.iter().all(|kind| kind.class() != Some(Class::Number));
         }
         let of_numbers = (0..width).filter(|no| classes[*no] == Some(Class::Number));
         let mut columns: Vec<Column> = of_numbers.map(Column::at).collect();
@@ -322,7 +327,7 @@ impl Footer<'_, '_> {
         let values = self.lines.values(no, self.reader, self.window);
         let is_no_sum =
             |column: &Column| amount(&values[column.at]).is_some_and(|amount| column.is_far_from(&amount));
-        !columns.is_empty() && columns.iter().all(is_no_sum)
+        columns.iter().all(is_no_sum)
     }
 
     /// Totals, without a blank line above them or with one: where no earlier line from `from` on has their name.
@@ -450,6 +455,7 @@ mod tests {
             "name,remark\nnorth,aa\nsouth,\neast,cc\nwest,dd\nSource of it,\n",
             "Note,10,x\nsouth,20,y\neast,5,z\nwest,8,u\nNote,43,v\n",
             "Source to be,,,\nann,1,2,3\nbob,4,5,6\ncid,,,\ndan,7,8,9\n",
+            "Note,2024-01-09,x\nsouth,2024-02-07,y\neast,2024-03-08,z\nTotal,2024-05-09,w\n",
             "Note,aa\nTotal,aa\n\nnorth,bb\nsouth,cc\neast,dd\nwest,ee\nhome,ff\nfar,gg\n",
         ] {
             let finding = of(table, &no_header);

@@ -10,9 +10,11 @@ use super::table::{Line, Lines, Profile, agreement};
 use super::windows::Window;
 use crate::cells::{Cells, Next, Record};
 use howdah_model::Dialect;
+use shapes::{are_alike, is_no_name};
 use std::ops::Range;
 use sure_names::are_sure_names;
 
+mod shapes;
 mod sure_names;
 
 /// What speaks for a header; positive for, negative against. Below 1 either way it is unsure.
@@ -328,6 +330,9 @@ pub(super) fn by_words(
     if names.iter().any(|name| name.len() > 60) {
         weight -= 2.0;
     }
+    if names.iter().any(|name| is_no_name(name)) {
+        weight -= 2.0;
+    }
     let words = names.iter().filter(|name| has_word(name)).count();
     weight += 1.5 * words.min(2) as f64;
     weight += names.iter().filter(|name| is_identifier(name)).count().min(2) as f64 * 0.5;
@@ -369,15 +374,17 @@ fn against_body(
             }
         }
     }
+    // The only line of a file may as well be a record.
+    if bodies.iter().all(Vec::is_empty) {
+        return -0.5;
+    }
     let (mut weight, mut recurs) = (0.0_f64, false);
     for ((name, body), class) in names.iter().zip(&mut bodies).zip(classes) {
         if name.is_empty() || body.is_empty() || class.is_some() {
             continue;
         }
         let again = body.contains(name);
-        let alike = body.len() > 1
-            && has_digit(name)
-            && body.iter().filter(|value| shape(value) == shape(name)).count() * 10 >= body.len() * 8;
+        let alike = are_alike(name, body);
         let same_length = body.len() > 2 && body.iter().all(|value| value.len() == body[0].len());
         let lower = |text: &String| text.chars().all(|c| !c.is_uppercase());
         let case_differs = body.len() > 1 && body.iter().all(|value| lower(value) != lower(name));
@@ -395,20 +402,6 @@ fn against_body(
     }
     // Columns that look named speak for less than one value that comes again.
     if recurs { weight.min(RECURS) } else { weight }
-}
-
-fn has_digit(text: &str) -> bool {
-    text.bytes().any(|byte| byte.is_ascii_digit())
-}
-
-/// What a code is made of: `AB-12` and `XY-34` are alike.
-fn shape(text: &str) -> Vec<u8> {
-    let class = |byte: u8| match byte {
-        b'0'..=b'9' => b'0',
-        b'a'..=b'z' | b'A'..=b'Z' => b'a',
-        other => other,
-    };
-    text.bytes().map(class).collect()
 }
 
 /// A field without a name, in a header that has fewer of them than records have fields.

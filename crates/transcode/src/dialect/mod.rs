@@ -24,6 +24,7 @@ mod escapes;
 mod footer;
 mod header;
 mod long_fields;
+mod nothing;
 mod nulls;
 mod preamble;
 mod rank;
@@ -44,6 +45,7 @@ use eol::Endings;
 use header::Nameless;
 use howdah_model::{Dialect, Eol, Escape, Result, counted, plural, show_count};
 use long_fields::{LongFields, Proof};
+use nothing::Nothing;
 use nulls::Spellings;
 use regions::{Cut, Regions};
 use rows::Reader;
@@ -247,16 +249,11 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     };
     // What is given must make a dialect, whatever the data.
     Reader::new(&finding.dialect)?;
-    if windows.all().all(|window| holds_nothing(window, |_| false)) {
-        finding.place_nothing(&windows);
-        return Ok(finding);
-    }
     // Who says how records are written says that there are some.
     let is_told = given.header.is_some() || given.delimiter.is_some();
-    if !is_told && windows.all().all(|window| holds_nothing(window, is_remark)) {
+    if let Some(nothing) = Nothing::of(&windows).filter(|nothing| !is_told || *nothing == Nothing::Blanks) {
         finding.place_nothing(&windows);
-        let what = "all lines look like comments, and none is read as a record".to_owned();
-        finding.unsure.push(Unsure { what, option: "--format csv" });
+        finding.unsure.extend(nothing.unsure());
         return Ok(finding);
     }
     let width = finding.find_dialect(&mut windows, given);
@@ -277,18 +274,6 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         }
         _ => Ok(finding),
     }
-}
-
-/// Blanks, fields without anything in them and remarks alone.
-fn holds_nothing(window: &Window, is_remark: impl Fn(&[u8]) -> bool) -> bool {
-    let is_empty = |byte: &u8| matches!(byte, b',' | b';' | b'|' | b'"' | b' ' | b'\t');
-    let mut lines = window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r'));
-    lines.all(|line| is_remark(line) || line.iter().all(is_empty))
-}
-
-/// A sign without a blank behind it may be a value: `#1`.
-fn is_remark(line: &[u8]) -> bool {
-    table::mark(line).is_some_and(|mark| matches!(line.get(mark.len()), None | Some(b' ')))
 }
 
 /// The dialect of RFC 4180 but for what is given.

@@ -112,13 +112,16 @@ fn ranked<'a>(candidates: impl Iterator<Item = (&'a Dialect, f64, bool)>, window
     let mut all: Vec<Ranked> = candidates
         .filter_map(|(dialect, doubt, weak)| Some((dialect, doubt, weak, score(dialect, windows, comments)?)))
         .filter(|(_, _, weak, score)| !weak || is_believable(score))
-        // A delimiter that delimits nothing is none.
-        .filter(|(dialect, _, _, score)| score.width > 1 || dialect.delimiter.is_empty())
         .map(|(dialect, doubt, _, score)| {
             let halvings = score.bits / scale + doubt;
             Ranked { dialect: dialect.clone(), score, doubt, halvings }
         })
         .collect();
+    let delimits = |one: &Ranked| one.score.width > 1 || one.dialect.delimiter.is_empty();
+    // A delimiter that delimits nothing is none, unless it is the only one, as where it is given.
+    if all.iter().any(delimits) {
+        all.retain(delimits);
+    }
     weigh_quotes(&mut all);
     let tables: Vec<Usual> = all.iter().filter_map(Usual::of).collect();
     let cut = all.iter_mut().filter(|one| tables.iter().any(|table| table.is_cut_by(one)));

@@ -8,6 +8,7 @@ mod copy_text;
 mod empty_records;
 mod headers;
 mod long_texts;
+mod nothing;
 mod values;
 
 fn whole(bytes: &[u8]) -> Finding {
@@ -394,6 +395,7 @@ fn blanks_around_fields_are_dropped_only_where_they_are_usual() {
         assert_eq!(rows(&finding, bytes.as_bytes())[0], ["1", "bob", "2"]);
     }
     assert!(!text("id,name,x\n1,bob, 2\n2,al,3\n3,cy,4\n4,di,5\n").dialect.trim);
+    assert!(!text("#57,with  ,x\n#5,a , y\n").dialect.trim);
     let aligned = "name        city       age\nalice       Paris       30\nbob         New York     4\n";
     assert_eq!(rows(&text(aligned), aligned.as_bytes())[1], ["bob", "New York", "4"]);
     let spaces = "a b c\n1 2 3\n4 5 6\n7 8 9\n";
@@ -409,21 +411,6 @@ fn comments_among_the_data_are_no_data() {
     assert_eq!((finding.dialect.comment.as_deref(), rows(&finding, bytes.as_bytes()).len()), (Some("#"), 3));
     let numbers = "id,v\n1,2\n#2,3\n3,4\n4,4\n";
     assert_eq!(text(numbers).dialect.comment, None);
-}
-
-#[test]
-fn lines_that_all_look_like_comments_are_records_for_who_says_so() {
-    let bytes = b"% rank,name\n% 1,oak\n% 2,ash\n";
-    let found = whole(bytes);
-    assert_eq!((found.width, found.unsure.len(), found.unsure[0].option), (0, 1, "--format csv"));
-    for given in [
-        Given { header: Some(true), ..Given::default() },
-        Given { delimiter: Some(",".to_owned()), ..Given::default() },
-    ] {
-        let found = find(&Sample::of_whole(bytes), &given).unwrap();
-        assert_eq!((found.width, rows(&found, bytes).len() as u32 + found.header_rows), (2, 3), "{given:?}");
-    }
-    assert!(text("\n,,\n").unsure.is_empty());
 }
 
 #[test]

@@ -23,6 +23,28 @@ fn a_comma_before_the_milliseconds_of_a_logged_time_is_no_delimiter() {
 }
 
 #[test]
+fn a_sign_before_all_values_of_a_column_is_part_of_them() {
+    for sign in ["=", "$", "-", "+", "#", "@", "<", ">", "~", "&", "!", "^", "_"] {
+        for delimiter in [",", ";"] {
+            let lines: String =
+                (1..9).map(|no| format!("{no}.07.2023{delimiter}{sign}{}\n", no * 37 % 11)).collect();
+            let found = text(&lines);
+            assert_eq!(found.dialect.delimiter, delimiter, "{lines}{}", found.describe());
+        }
+    }
+}
+
+/// As one who has many files of a kind may say it.
+#[test]
+fn a_delimiter_that_no_record_has_leaves_one_column() {
+    let given = Given { delimiter: Some("|".to_owned()), ..Given::default() };
+    let bytes = b"\"id_0\"\r\n\"small of\"\r\n\"old,\"\"a\"\"\"\r\n";
+    let found = find(&Sample::of_whole(bytes), &given).unwrap();
+    assert_eq!((found.dialect.eol, found.width, found.header_rows), (Some(Eol::CrLf), 1, 1));
+    assert_eq!(rows(&found, bytes), [["small of"], ["old,\"a\""]]);
+}
+
+#[test]
 fn spellings_of_null() {
     for (bytes, nulls) in [
         ("id,x,y\n1,NA,5\n2,3.5,NA\n3,4.5,6\n4,NA,7\n", &["NA"][..]),
