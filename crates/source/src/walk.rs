@@ -5,6 +5,8 @@
 use crate::failure;
 use crate::pattern::Pattern;
 use howdah_model::Result;
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// What one part of a pattern's path stands for.
@@ -53,7 +55,8 @@ impl Walk {
                 None => return Ok(Some(path)),
                 Some(Part::Name(name)) => {
                     let path = path.join(name);
-                    if path.exists() {
+                    // A link that leads nowhere is there: it is for the caller to refuse.
+                    if looked_at(&path, |path| std::fs::symlink_metadata(path))?.is_some() {
                         self.todo.push((path, done + 1));
                     }
                 }
@@ -63,10 +66,11 @@ impl Walk {
                     self.todo.extend(found.map(|path| (path, done + 1)));
                 }
                 Some(Part::Folders) => {
-                    let is_meant =
-                        |path: &Path| !name(path).starts_with('.') && path.is_dir() && !leads_back(path);
-                    let found = entries(&path)?.into_iter().filter(|path| is_meant(path));
-                    self.todo.extend(found.map(|path| (path, done)));
+                    for path in entries(&path)? {
+                        if !name(&path).starts_with('.') && is_folder(&path)? && !leads_back(&path) {
+                            self.todo.push((path, done));
+                        }
+                    }
                     self.todo.push((path, done + 1));
                 }
             }
@@ -91,9 +95,29 @@ fn name(path: &Path) -> std::borrow::Cow<'_, str> {
 /// What is in the folder; nothing where it is none.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let told = |error: std::io::Error| failure::of_file(&error, "listing", &folder.to_string_lossy());
-    if !folder.is_dir() {
+    if !is_folder(folder)? {
         return Ok(Vec::new());
     }
     let entries = std::fs::read_dir(folder).map_err(told)?;
     entries.map(|entry| entry.map(|entry| entry.path()).map_err(told)).collect()
+}
+
+/// Links are followed; one that leads nowhere, or to itself, is none.
+fn is_folder(path: &Path) -> Result<bool> {
+    Ok(looked_at(path, |path| std::fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
+}
+
+/// What the system says of a path; `None` where nothing is. That it may not be looked at, or a file server does not answer, is an error:
+/// files that are there would be left out without a word.
+fn looked_at(path: &Path, ask: impl Fn(&Path) -> std::io::Result<Metadata>) -> Result<Option<Metadata>> {
+    match ask(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if is_nothing(&error) => Ok(None),
+        Err(error) => Err(failure::of_file(&error, "opening", &path.to_string_lossy())),
+    }
+}
+
+fn is_nothing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+        || error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }

@@ -134,7 +134,7 @@ impl Kind {
             .clone(),
             Kind::Paths => format!("/{one}/{small}.txt"),
             Kind::WindowsPaths => format!("C:\\{one}\\new\\{small}"),
-            Kind::Addresses => format!("{small} {two} Street, {one}"),
+            Kind::Addresses => format!("{small} {two} Lane, {one}"),
             Kind::List => {
                 [format!("{one};{two}"), format!("{one}|{small}|{two}"), format!("{one}, {two}, {small}")]
                     [random.usize(..3)]

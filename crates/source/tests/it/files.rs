@@ -206,3 +206,23 @@ async fn links_in_circles_end_no_glob() {
     assert_eq!(listed(&format!("{root}/y/up/*.csv")).await, ["a.csv"]);
     assert_eq!(listed(&format!("{root}/**/b/**/*.csv")).await, ["c.csv"]);
 }
+
+/// A glob that went by them would load less than is there, and say nothing.
+#[tokio::test]
+async fn what_a_glob_may_not_look_at_is_an_error() {
+    let (folder, root) = folder(&["a/data.csv", "b/data.csv", "c/data.csv"]);
+    std::os::unix::fs::symlink("nowhere", folder.path().join("a/lost.csv")).unwrap();
+    std::os::unix::fs::symlink("itself", folder.path().join("itself")).unwrap();
+    for pattern in ["*/lost.csv", "*/*.csv"] {
+        let refused = sources(&[]).list(&format!("{root}/{pattern}")).await.unwrap_err();
+        assert!(refused.to_string().contains("lost.csv"), "{pattern}: {refused}");
+    }
+    // Links that lead nowhere are no folders.
+    assert_eq!(listed(&format!("{root}/*/data.csv")).await.len(), 3);
+    assert_eq!(listed(&format!("{root}/**/data.csv")).await.len(), 3);
+    assert!(sources(&[]).list(&format!("{root}/*/lost.csv/data.csv")).await.is_err());
+    // A name longer than any may be stands for a folder that nobody may enter: root may enter all.
+    let long = "x".repeat(300);
+    let refused = sources(&[]).list(&format!("{root}/*/{long}")).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::SourceIo, "{refused}");
+}

@@ -342,7 +342,8 @@ impl Finding {
         self.runner_up = runner_up.filter(|(other, _)| !describe::read_alike(&self.dialect, other));
         if let Some((other, chance)) = &self.runner_up {
             self.evidence.push(describe::next_best(other, *chance));
-            if probability < 0.8 {
+            let is_one = ranked.first().is_some_and(|best| best.is_one_record_of_words());
+            if probability < 0.8 || is_one {
                 self.unsure.push(describe::unsure(&self.dialect, other));
             }
         }

@@ -98,6 +98,11 @@ impl Ranked {
             && score.quoted_throughout < QUOTED_THROUGHOUT_MIN
     }
 
+    /// The only record there is, cut at something that text is full of.
+    pub(super) fn is_one_record_of_words(&self) -> bool {
+        self.score.records == 1 && is_usual_in_text(&self.dialect.delimiter)
+    }
+
     /// Every record has the usual width, and values or quotes say that fields are fields.
     pub(super) fn is_sure_table(&self) -> bool {
         let score = &self.score;
