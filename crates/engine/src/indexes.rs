@@ -256,7 +256,9 @@ async fn open_undos(
 ) -> Result<OwnUndos> {
     let read = || async {
         let session = context.connection.open().await?;
-        context.connection.attend(&session, ledger.own_undos(&session, job_id)).await
+        let open = context.connection.attend(&session, ledger.own_undos(&session, job_id)).await?;
+        context.connection.keep(session);
+        Ok(open)
     };
     let mut open = patiently(context, retry_for, read).await?;
     // Rows wait there for the next run.
