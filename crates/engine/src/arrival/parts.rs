@@ -10,7 +10,7 @@ use super::{on_session, surroundings, way};
 use crate::pipeline::Run;
 use futures_util::{StreamExt, stream};
 use howdah_model::{Changes, Jobs, Mode, Result};
-use howdah_target::arrival::part;
+use howdah_target::arrival::part::{self, Surroundings};
 use howdah_target::arrival::statements::{Span, TURNS};
 use howdah_target::arrival::table::Into;
 use howdah_target::ledger::Ledger;
@@ -84,32 +84,19 @@ impl Cut {
     }
 }
 
+/// How the rows of one staging table come into their table.
+struct Cutting {
+    cut: Cut,
+    borders: Vec<String>,
+    /// So few that those of the table are looked up one by one.
+    looked_up: bool,
+}
+
 /// Brings them in. Parts that are in already, the ledger knows.
 pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64) -> Result<()> {
     let sessions = sessions(run);
-    let job_id = &run.plan.job_id;
-    let cut = async |session: &Session| {
-        let pages = into.staged_pages(session).await?;
-        // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn. A row may
-        // take what another one gives up, which then must not come later.
-        let has_turns = run.plan.job.arrival.mode == Mode::Merge
-            && into.staging.place.is_some()
-            && !into.is_unique_besides;
-        // A range of keys that lie all over the table reads all pages of it in each turn.
-        let has_turns = has_turns && !into.is_scattered(session).await?;
-        let table_pages = if has_turns { Some(into.table_pages(session).await?) } else { None };
-        let wanted = match into.comes_together {
-            true => 1,
-            false => Cut::of(sessions, pages, rows, table_pages).parts(),
-        };
-        let parts = ledger.cut_into_parts(session, job_id, &into.relation, wanted).await?;
-        let cut = Cut::from_parts(parts);
-        let borders = into.borders(session, cut.ranges).await?;
-        // A sample without a row cuts nothing.
-        let ranges = u32::try_from(borders.len()).unwrap_or(0) + 1;
-        Ok((Cut { ranges, ..cut }, borders))
-    };
-    let (cut, borders) = &on_session(run, cut).await?;
+    let cutting = async |session: &Session| cutting(run, ledger, into, rows, session).await;
+    let Cutting { cut, borders, looked_up } = &on_session(run, cutting).await?;
     let verb = if way(run, into).mode == Mode::Merge { "are merged into" } else { "come into" };
     let parts = cut.parts();
     run.tell(format!(
@@ -117,14 +104,42 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         into.relation,
         if parts == 1 { "part" } else { "parts" }
     ));
+    let around = surroundings(run, ledger);
     let progress = Progress::default();
     let progress = &progress;
     let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {
-        let span = Span { turn, ..Span::of_range(range, borders) };
-        progress.note(one_part(run, ledger, into, no, span, progress).await)
+        let span = Span { turn, looked_up: *looked_up, ..Span::of_range(range, borders) };
+        progress.note(one_part(run, around, into, no, span, progress).await)
     });
     let done: Vec<Result<()>> = work.buffer_unordered(sessions as usize).collect().await;
     done.into_iter().collect()
+}
+
+async fn cutting(run: &Run, ledger: &Ledger, into: &Into, rows: u64, session: &Session) -> Result<Cutting> {
+    let pages = into.staged_pages(session).await?;
+    // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn. A row may
+    // take what another one gives up, which then must not come later.
+    let has_turns =
+        run.plan.job.arrival.mode == Mode::Merge && into.staging.place.is_some() && !into.is_unique_besides;
+    // A range of keys that lie all over the table reads all pages of it in each turn.
+    let is_scattered = into.is_scattered(session).await?;
+    let has_turns = has_turns && !is_scattered;
+    let table_pages = into.table_pages(session).await?;
+    let wanted = match into.comes_together {
+        true => 1,
+        false => Cut::of(sessions(run), pages, rows, has_turns.then_some(table_pages)).parts(),
+    };
+    let parts = ledger.cut_into_parts(session, &run.plan.job_id, &into.relation, wanted).await?;
+    let cut = Cut::from_parts(parts);
+    let borders = into.borders(session, cut.ranges).await?;
+    // A sample without a row cuts nothing.
+    let ranges = u32::try_from(borders.len()).unwrap_or(0) + 1;
+    Ok(Cutting {
+        cut: Cut { ranges, ..cut },
+        borders,
+        // What a turn has brought, the next may join with all its range: see `Progress::many_new`.
+        looked_up: cut.turns == 1 && into.is_looked_up(pages, table_pages, is_scattered),
+    })
 }
 
 /// Deletes what no record has, unless the ledger knows that it is done. Of all tables of the load, no row that the files hold may go with it.
@@ -165,7 +180,7 @@ impl Progress {
 
 async fn one_part(
     run: &Run,
-    ledger: &Ledger,
+    around: Surroundings<'_>,
     into: &Into,
     no: u32,
     span: Span,
@@ -180,8 +195,7 @@ async fn one_part(
         many_new: progress.many_new.load(Ordering::Relaxed),
         ..way(run, into)
     };
-    let once =
-        async |session: &Session| part::commit_part(session, surroundings(run, ledger), way, no, &span).await;
+    let once = async |session: &Session| part::commit_part(session, around, way, no, &span).await;
     let done = on_session(run, once).await?;
     run.steps.fetch_add(1, Ordering::Relaxed);
     Ok(done)

@@ -25,6 +25,11 @@ const ROUNDS_MAX: u32 = 10;
 /// it would go through the whole range for each row.
 const JOIN_ONCE_SQL: &str = "SET LOCAL enable_nestloop = off";
 
+/// The planner takes each row that is looked up for several pages from the disk, and joins the whole table instead. These costs make a lookup
+/// cheaper than reading two rows of the table. To go through the table for each row stays dear: the planner does not where the
+/// index cannot be used, as where a policy comes before an operator that is not LEAKPROOF.
+const LOOK_UP_SQL: &str = "SET LOCAL random_page_cost = 0; SET LOCAL cpu_operator_cost = 0.0001";
+
 /// How rows of one table come in.
 #[derive(Debug, Clone, Copy)]
 pub struct Way<'a> {
@@ -106,6 +111,8 @@ pub async fn commit_part(
     let work = async || {
         if way.many_new && span.turn.is_some() {
             run(session, way, JOIN_ONCE_SQL).await?;
+        } else if span.looked_up {
+            run(session, way, LOOK_UP_SQL).await?;
         }
         come_in(session, way, span).await
     };

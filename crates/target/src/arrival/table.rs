@@ -14,6 +14,12 @@ use tokio_postgres::types::{ToSql, Type};
 /// order one behind the other 0.1. By reckoning.
 const CORRELATION_MIN: f32 = 0.1;
 
+/// Of the pages of a table so many come on each page of rows for which it pays to look its rows up by their key, instead of joining it as a
+/// whole: measured, see `docs/decisions/2026-11-22-merge.md`.
+const PAGES_FOR_LOOKUP: u64 = 2;
+/// The same where neighbours by their key do not lie side by side.
+const PAGES_FOR_SCATTERED_LOOKUP: u64 = 8;
+
 /// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the operators
 /// (=, >=, <) of the index, its type, and the index's operator class and collation: no predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
@@ -278,6 +284,15 @@ impl Into {
             [(&quote_relation(&self.relation), Type::TEXT), (&first.name, Type::TEXT)];
         let rows = session.rows(sql, &parameters, "reading the statistics of a key").await?;
         Ok(rows.first().is_some_and(|row| row.get::<_, f32>(0).abs() < CORRELATION_MIN))
+    }
+
+    /// On so few pages rows wait for a table of so many that its rows are looked up by their key. Not in a table with partitions: most
+    /// of them are spared by the range of a part.
+    pub fn is_looked_up(&self, staged_pages: u64, table_pages: u64, is_scattered: bool) -> bool {
+        let pages_for_lookup = if is_scattered { PAGES_FOR_SCATTERED_LOOKUP } else { PAGES_FOR_LOOKUP };
+        !self.key.is_empty()
+            && !self.partitioned
+            && table_pages >= staged_pages.saturating_mul(pages_for_lookup)
     }
 
     /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text, in the order

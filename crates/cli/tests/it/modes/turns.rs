@@ -6,6 +6,7 @@ use crate::indexes::wait_for;
 use crate::scene::{Files, PATIENCE};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, ServerOptions};
 use std::fmt::Write as _;
+use std::time::Instant;
 
 /// Rows of the table; every second one has a record, and behind them come records of new keys.
 const ROWS: u64 = 60_000;
@@ -122,6 +123,39 @@ fn turns_meet_more_rows_than_the_statistics_say() {
         assert_eq!(changes(&command), [400_000, 0, 0, 0, 0], "PostgreSQL {major}");
         let seen = "SELECT count(*) > 2 AND count(*) FILTER (WHERE nestloop = 'off') >= 2 AND bool_and(staged > 200000) FROM seen";
         assert_eq!(database.value(seen), "t", "PostgreSQL {major}");
+    }
+}
+
+/// Few records for a large table: its other rows are not read, also where its statistics are older than most of it.
+#[test]
+fn rows_of_few_records_are_looked_up() {
+    for major in MAJORS {
+        let files = Files::new();
+        // In disorder, half of them new, in two ranges.
+        let csv = (0..60_000_u64).fold("id,n\n".to_owned(), |mut csv, no| {
+            let _ = writeln!(csv, "{},1", 170_000 + no * 7_919 % 60_000);
+            csv
+        });
+        let source = files.put("a.csv", csv.as_bytes());
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int PRIMARY KEY, n int) WITH (autovacuum_enabled = off); \
+             INSERT INTO t SELECT id, 0 FROM generate_series(0, 999) id",
+        );
+        database.sql("VACUUM ANALYZE t");
+        database.sql("INSERT INTO t SELECT id, 0 FROM generate_series(1000, 199999) id");
+        let command = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--jobs", "2"]);
+        assert_eq!(changes(&command), [30_000, 30_000, 0, 0, 0], "PostgreSQL {major}");
+        assert_eq!(database.value(STEPS), "2", "PostgreSQL {major}");
+        // The server tells a moment later what was read.
+        let began = Instant::now();
+        let found = "SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE relname = 't'";
+        let is_told = database.wait_for(found, 30_000, || began.elapsed() < PATIENCE);
+        let passed = database.value("SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 't'");
+        assert!(is_told && passed == "0", "PostgreSQL {major}: {passed} rows read one behind the other");
+        let wanted = "SELECT count(*) = 60000 AND min(id) = 170000 AND max(id) = 229999 FROM t WHERE n = 1";
+        assert_eq!(database.value(wanted), "t", "PostgreSQL {major}");
+        assert_nothing_left(&database, "looked up");
     }
 }
 
