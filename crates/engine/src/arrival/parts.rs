@@ -33,6 +33,9 @@ const PAGES_OF_RANGE: u64 = 1024;
 const RANGES_MAX: u64 = 1024;
 /// Rows to come for each page of the table below which turns gain nothing: few pages see two of them. By reckoning.
 const ROWS_OF_PAGE_MIN: u64 = 2;
+/// Pages of the staging table, some 100,000 rows, from which on images of pages are compressed in the WAL: it takes the server's CPU 10 µs
+/// for each, which small merges wait for longer than they would for the disk.
+const PAGES_COMPRESSED_MIN: u64 = 1024;
 /// One new row in so many, and the next turns no longer look rows up one by one: where nearly all are there, the table's statistics still
 /// hold, and looking up is cheaper than reading the range. By reckoning.
 const MANY_NEW: u64 = 10;
@@ -90,13 +93,14 @@ struct Cutting {
     borders: Vec<String>,
     /// So few that those of the table are looked up one by one.
     looked_up: bool,
+    compress_wal: bool,
 }
 
 /// Brings them in. Parts that are in already, the ledger knows.
 pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64) -> Result<()> {
     let sessions = sessions(run);
     let cutting = async |session: &Session| cutting(run, ledger, into, rows, session).await;
-    let Cutting { cut, borders, looked_up } = &on_session(run, cutting).await?;
+    let Cutting { cut, borders, looked_up, compress_wal } = &on_session(run, cutting).await?;
     let verb = if way(run, into).mode == Mode::Merge { "are merged into" } else { "come into" };
     let parts = cut.parts();
     run.tell(format!(
@@ -105,6 +109,7 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
         if parts == 1 { "part" } else { "parts" }
     ));
     let around = surroundings(run, ledger);
+    let around = Surroundings { compress_wal: around.compress_wal && *compress_wal, ..around };
     let progress = Progress::default();
     let progress = &progress;
     let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {
@@ -139,6 +144,7 @@ async fn cutting(run: &Run, ledger: &Ledger, into: &Into, rows: u64, session: &S
         borders,
         // What a turn has brought, the next may join with all its range: see `Progress::many_new`.
         looked_up: cut.turns == 1 && into.is_looked_up(pages, table_pages, is_scattered),
+        compress_wal: pages >= PAGES_COMPRESSED_MIN,
     })
 }
 
