@@ -21,6 +21,7 @@ mod head;
 mod identity;
 mod index_cost;
 mod indexes;
+mod kin;
 mod known_types;
 mod lacking_rights;
 mod left_out;
@@ -413,6 +414,7 @@ async fn around_rows(
         )
     }));
     freeze::choose(context, session, plan).await?;
+    kin::expect_none(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
     new_partitions::read(context, session, &plan.job, &mut plan.tables).await
 }

@@ -153,3 +153,35 @@ fn a_temporary_table_of_another_session_is_refused_in_the_plan() {
         assert!(told.contains(&wanted) && told.contains("hint: "), "PostgreSQL {major}: {told}");
     }
 }
+
+/// The server cuts them, and two of them would be one table.
+#[test]
+fn names_of_tables_that_are_too_long_are_refused() {
+    let (database, files) = (Server::shared(15).database(), Files::new());
+    let (long, cut) = ("a".repeat(61), "a".repeat(61) + "_2");
+    for year in ["_2023", "_2024"] {
+        files.put(&format!("{long}{year}.csv"), b"id\n1\n");
+    }
+    let load = |table: &str| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--create", "--header"]);
+        load.args(["--table", table])
+    };
+    let both = || load("{table}").arg(files.path().join("{table}.csv"));
+    let one = || load(&format!("{long}_2024")).arg(files.path().join(format!("{long}_2024.csv")));
+    let expect_refused = || {
+        for command in [both(), one()] {
+            let refused = command.run(PATIENCE).expect_code(1).stderr;
+            assert!(
+                refused.contains("66 bytes, expected 63 at most") && refused.contains("hint: name the table"),
+                "{refused}"
+            );
+        }
+    };
+    expect_refused();
+    assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'aaa%'"), "0");
+    database.sql(&format!("CREATE TABLE {cut} (id int)"));
+    expect_refused();
+    assert_eq!(database.value(&format!("SELECT count(*) FROM {cut}")), "0");
+    load(&cut).arg(files.path().join(format!("{long}_2024.csv"))).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value(&format!("SELECT count(*) FROM {cut}")), "1");
+}

@@ -48,6 +48,7 @@ pub use proof::Loading;
 pub(crate) use proof::busy;
 pub use reject::{RejectRow, RejectsSettled};
 pub use rivals::{FileToLoad, LoadedFile, Own, Rival, StoredInPart};
+pub use same_table::kin_among;
 pub use schema::Footing;
 pub use step::Step;
 pub use strangers::Believed;

@@ -48,6 +48,21 @@ pub(super) fn are_same_sql(one: &str, other: &str) -> String {
     ARE_SAME_SQL.replace("@one@", one).replace("@other@", other)
 }
 
+/// Two different ones of these tables of which one is a partition of the other on any level, the first of `taken`, by their OIDs.
+///
+/// # Errors
+/// Those of the session.
+pub async fn kin_among(session: &Session, taken: &[u32], all: &[u32]) -> Result<Option<(u32, u32)>> {
+    let sql = format!(
+        "SELECT a.oid, b.oid FROM pg_catalog.unnest($1) AS a (oid), pg_catalog.unnest($2) AS b (oid) \
+         WHERE a.oid <> b.oid AND {} LIMIT 1",
+        are_same_sql("a.oid", "b.oid")
+    );
+    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&taken, Type::OID_ARRAY), (&all, Type::OID_ARRAY)];
+    let rows = session.rows(&sql, &parameters, "looking for partitions among the tables").await?;
+    Ok(rows.first().map(|row| (row.get(0), row.get(1))))
+}
+
 /// Behind [`BY_NAME_SQL`](crate::tree::BY_NAME_SQL): the table (whose rows are all gone with what is `whole`), those that it is a partition
 /// of, and its partitions, with their names in the ledger's files and steps.
 const KIN_SQL: &str = "\

@@ -16,6 +16,9 @@ const RESOLVED: &str = "c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 const OF_CLOSED_SCHEMA: &str = "(SELECT pg_catalog.cardinality(p) = 2 AND n.nspname = p[1] AND c.relname = p[2] \
     FROM pg_catalog.parse_ident($1) AS p)";
 
+/// NAMEDATALEN - 1, as servers are built that nobody has changed (src/include/pg_config_manual.h).
+const NAME_BYTES: usize = 63;
+
 /// Relation and columns in one answer: a relation without columns gives one row of nulls.
 /// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4); `tgtype & 7 = 7` one that is FOR EACH ROW
 /// (1), BEFORE (2) and INSERT, which may give any column its value.
@@ -76,6 +79,7 @@ pub async fn primary_key(session: &Session, oid: u32) -> Result<Vec<String>> {
 /// # Errors
 /// Table, if the name is malformed or the relation takes no rows; those of the session.
 pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<Table>> {
+    expect_whole(session, written_name).await?;
     let rows = match session.client().query_typed(TABLE_SQL, &[(&written_name, Type::TEXT)]).await {
         Ok(rows) => rows,
         // What the role lacks besides USAGE on the schema is told with that, when it is known what it needs.
@@ -108,6 +112,7 @@ pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<
 /// # Errors
 /// Table, if the name is malformed or the schema does not exist; those of the session.
 pub async fn new_relation(session: &Session, written_name: &str) -> Result<Relation> {
+    expect_whole(session, written_name).await?;
     let sql = "SELECT p, pg_catalog.current_schema(), \
                EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = p[1]) \
                FROM pg_catalog.parse_ident($1) AS p";
@@ -130,6 +135,29 @@ pub async fn new_relation(session: &Session, written_name: &str) -> Result<Relat
         _ => Err(Error::new(ErrorKind::Table, format!("\"{written_name}\" is no name of a table"))
             .with_hint("write schema.name, with double quotes around parts that need them")),
     }
+}
+
+/// The server cuts names that are too long for it (NAMEDATALEN), and two of them may mean one table then.
+async fn expect_whole(session: &Session, written_name: &str) -> Result<()> {
+    // No server has names that are shorter.
+    if written_name.len() <= NAME_BYTES {
+        return Ok(());
+    }
+    let sql = "SELECT part, part::pg_catalog.name::pg_catalog.text FROM pg_catalog.unnest(pg_catalog.parse_ident($1)) AS part \
+               WHERE part <> part::pg_catalog.name::pg_catalog.text";
+    let cut = match session.client().query_typed(sql, &[(&written_name, Type::TEXT)]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(name_error(&error, written_name)),
+    };
+    let Some(row) = cut.first() else { return Ok(()) };
+    let (part, kept): (String, String) = (row.get(0), row.get(1));
+    let message = format!(
+        "the name {part} has {} bytes, expected {} at most: the server would take {kept} for it",
+        part.len(),
+        kept.len()
+    );
+    Err(Error::new(ErrorKind::Table, message)
+        .with_hint("name the table with --table; of files that name it ({table}), give them shorter names"))
 }
 
 /// Whether money is written with a decimal point in this session (`lc_monetary`, src/backend/utils/adt/cash.c).

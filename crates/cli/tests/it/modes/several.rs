@@ -149,3 +149,44 @@ fn rows_are_deleted_behind_those_that_lead_to_them() {
         }
     });
 }
+
+/// What is taken out of the one would be what has come into the other.
+#[test]
+fn a_table_and_its_partition_lose_no_rows_to_each_other() {
+    let files = Files::new();
+    files.put("kp.csv", b"id,v\n1,1\n");
+    files.put("kp1.csv", b"id,v\n2,2\n");
+    let merge = ["--mode", "merge", "--key", "id"];
+    for (options, stored) in [
+        (&[][..], Some("9 1 2")),
+        (&["--mode", "truncate"], Some("1 2")),
+        (&["--mode", "truncate", "--freeze"], None),
+        (&merge, Some("9 1 2")),
+        (&["--mode", "merge", "--key", "id", "--delete-missing"], None),
+        (&["--mode", "merge", "--key", "id", "--delete-missing", "--atomic"], None),
+        (&["--mode", "replace"], None),
+    ] {
+        let database = Server::shared(15).database();
+        database.sql(
+            "CREATE TABLE kp (id int PRIMARY KEY, v int) PARTITION BY RANGE (id); \
+             CREATE TABLE kp1 PARTITION OF kp FOR VALUES FROM (0) TO (100); INSERT INTO kp VALUES (9, 9)",
+        );
+        let run = load(&database, &files, options).run(PATIENCE);
+        let rows = database.value("SELECT string_agg(id::text, ' ' ORDER BY v <> 9, id) FROM kp");
+        match stored {
+            Some(stored) => {
+                run.expect_code(0);
+                assert_eq!(rows, stored, "{options:?}");
+            }
+            None => {
+                let refused = run.expect_code(1).stderr;
+                // A partitioned table is not replaced at all.
+                assert!(
+                    refused.contains("a partition of it") || refused.contains("cannot be replaced"),
+                    "{options:?}: {refused}"
+                );
+                assert_eq!(rows, "9", "{options:?}");
+            }
+        }
+    }
+}
