@@ -21,7 +21,7 @@ use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt,
     Relation, Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable,
-    ValueSettings, plural, show_size,
+    ValueSettings, counted, plural, show_size,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{Believed, JobRow, JobStatus, Ledger, Origin};
@@ -134,6 +134,7 @@ fn borders(job: &Job, row: &JobRow) -> Result<(u64, Option<Taper>)> {
 
 /// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their rows again.
 async fn standing(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<Vec<Receipt>> {
+    expect_none_in(session, ledger, job, row).await?;
     let mut receipts = ledger.receipts(session, &row.job_id).await?;
     let gone = emptied::behind(session, ledger, &row.plan).await?;
     if let Some(table) = gone.first().filter(|_| !job.force) {
@@ -144,6 +145,28 @@ async fn standing(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -
         receipts.retain(|receipt| !lost.iter().any(|no| u32::try_from(*no) == Ok(receipt.file_no)));
     }
     Ok(receipts)
+}
+
+/// What has come in part by part does not come at once with the rest.
+async fn expect_none_in(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<()> {
+    if !job.arrival.atomic || row.plan.job.arrival.atomic {
+        return Ok(());
+    }
+    for TablePlan { table, .. } in &row.plan.tables {
+        let (_, rows) = ledger.steps_done(session, &row.job_id, &table.relation).await?;
+        if rows > 0 {
+            let message = format!(
+                "job {} was begun without --atomic, and {} of {} that it has stored are in the table already",
+                row.job_id,
+                counted(rows, "row"),
+                table.relation
+            );
+            return Err(
+                Error::new(ErrorKind::Usage, message).with_hint("leave --atomic out to go on with it")
+            );
+        }
+    }
+    Ok(())
 }
 
 /// A crash of the server has emptied UNLOGGED tables behind the job, so that it begins anew. One whose chunks have come as they

@@ -190,3 +190,32 @@ fn a_table_and_its_partition_lose_no_rows_to_each_other() {
         }
     }
 }
+
+#[test]
+fn what_has_come_in_part_by_part_does_not_come_at_once_later() {
+    let files = Files::new();
+    files.put("cc.csv", b"id,pid\n10,1\n30,3\n");
+    files.put("pp.csv", b"id\n1\n2\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE pp (id int PRIMARY KEY); CREATE TABLE cc (id int PRIMARY KEY, pid int REFERENCES pp)",
+    );
+    let merge = ["--mode", "merge", "--key", "id"];
+    let run = |atomic: bool| {
+        let command = load(&database, &files, &merge);
+        let command = if atomic { command.args(["--atomic"]) } else { command };
+        command.run(PATIENCE)
+    };
+    let failed = run(false).expect_code(1).stderr;
+    assert!(failed.contains("23503"), "{failed}");
+    let refused = run(true).expect_code(2).stderr;
+    assert!(
+        refused.contains("was begun without --atomic") && refused.contains("hint: leave --atomic out"),
+        "{refused}"
+    );
+    database.sql("INSERT INTO pp VALUES (3)");
+    run(true).expect_code(2);
+    run(false).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM cc"), "2");
+    assert_nothing_left(&database, "part by part");
+}
