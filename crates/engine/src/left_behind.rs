@@ -24,11 +24,14 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Of this job or of all, in one round trip.
+    /// Of this job or of all, in one round trip, and another where there may be some.
     ///
     /// # Errors
     /// Those of ledger and session.
     pub(crate) async fn read(ledger: &Ledger, session: &Session, job_id: Option<&str>) -> Result<Left> {
+        if !ledger.may_have_left(session, job_id).await? {
+            return Ok(Left::default());
+        }
         let (dropped, tuned) =
             tokio::try_join!(ledger.open_undos(session, job_id), ledger.held(session, job_id))?;
         Ok(Left { dropped, tuned })

@@ -295,15 +295,13 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let durable = barrier(session);
     let receipts = ledger.receipts(session, &plan.job_id);
-    let dropped = ledger.open_undos(session, Some(&plan.job_id));
-    let tuned = ledger.held(session, Some(&plan.job_id));
+    let left = Left::read(ledger, session, Some(&plan.job_id));
     let files = taken::files(session, plan);
     let come_since = begin::come_since(session, ledger, plan);
     let kept = async { if changes_tables { Ok(()) } else { since_planned().await } };
     // Sent together: one round trip.
-    let ((), (), receipts, dropped, tuned, files, come_since) =
-        tokio::try_join!(kept, durable, receipts, dropped, tuned, files, come_since)?;
-    let left = Left { dropped, tuned };
+    let ((), (), receipts, left, files, come_since) =
+        tokio::try_join!(kept, durable, receipts, left, files, come_since)?;
     let doubted_for = left.doubted_for(ledger, session).await?;
     // Since it was planned.
     expect_nothing_left(context, ledger, &plan.job_id, &left, &doubted_for)?;

@@ -54,7 +54,7 @@ pub(super) async fn look(context: &Context, session: &Session, plan: &Plan) -> R
     };
     let makes_ledger = async {
         match &ledger {
-            Some(ledger) => ledger.exists(session).await.map(|exists| !exists),
+            Some(ledger) => ledger.is_made(session).await.map(|is_made| !is_made),
             None => Ok(false),
         }
     };

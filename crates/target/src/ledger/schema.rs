@@ -267,7 +267,18 @@ impl Ledger {
         self.is_there(session, self.if_plain(session, reading).await?).await
     }
 
-    /// The same, and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
+    /// Some table of that name is there, by the catalogs alone: whoever has looked at the ledger before needs no more.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn is_made(&self, session: &Session) -> Result<bool> {
+        let sql = "SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                   WHERE n.nspname = $1 AND c.relname = 'migration'";
+        let rows = session.rows(sql, &[(&self.schema, Type::TEXT)], "looking for the ledger").await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// [`Ledger::exists`], and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
     /// its tables are not what a ledger has, they fail. One flight, as a rule.
     ///
     /// # Errors
