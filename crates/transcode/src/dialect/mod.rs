@@ -47,6 +47,7 @@ use howdah_model::{Dialect, Eol, Escape, Result, counted, plural, show_count};
 use long_fields::{LongFields, Proof};
 use nothing::Nothing;
 use nulls::Spellings;
+use rank::Ranked;
 use regions::{Cut, Regions};
 use rows::Reader;
 use settle::FileEnd;
@@ -342,7 +343,7 @@ impl Finding {
         self.runner_up = runner_up.filter(|(other, _)| !describe::read_alike(&self.dialect, other));
         if let Some((other, chance)) = &self.runner_up {
             self.evidence.push(describe::next_best(other, *chance));
-            let is_one = ranked.first().is_some_and(|best| best.is_one_record_of_words());
+            let is_one = ranked.first().is_some_and(Ranked::is_one_record_of_words);
             if probability < 0.8 || is_one {
                 self.unsure.push(describe::unsure(&self.dialect, other));
             }
