@@ -215,14 +215,21 @@ pub(crate) async fn come_since(
     Ok(come)
 }
 
+/// The load takes rows out of the table when those of others may have come.
+pub(crate) fn takes_at_work(plan: &Plan, table: &TablePlan) -> bool {
+    match plan.job.arrival.mode {
+        Mode::Replace => true,
+        // A table whose rows come frozen is emptied in their transaction, others before rows come into any.
+        Mode::Truncate => table.frozen,
+        Mode::Append | Mode::Merge | Mode::InsertNew => plan.job.arrival.delete_missing,
+    }
+}
+
 /// The tables, each once, that the load holds so.
 fn held(plan: &Plan, when: When, hold: Hold) -> Vec<(u32, &Relation)> {
-    let arrival = &plan.job.arrival;
-    let takes = |table: &TablePlan| match arrival.mode {
-        Mode::Replace => true,
-        // A table whose rows come frozen is emptied in their transaction.
-        Mode::Truncate => when == When::Begins || table.frozen,
-        Mode::Append | Mode::Merge | Mode::InsertNew => arrival.delete_missing,
+    let takes = |table: &TablePlan| {
+        let is_emptied_first = when == When::Begins && plan.job.arrival.mode == Mode::Truncate;
+        is_emptied_first || takes_at_work(plan, table)
     };
     let held = plan.tables.iter().filter(|table| takes(table) == (hold == Hold::Takes));
     let by_oid: BTreeMap<u32, &Relation> =
@@ -442,6 +449,13 @@ async fn begin_changed(
     let mut at_work = ledger.at_work(session, &plan.job_id).await?;
     at_work.retain(|backend| !own.contains(backend));
     Ok(at_work.is_empty() && ledger.begin_changed(session, plan).await?)
+}
+
+/// What is told of a job that another run has ended.
+pub(crate) async fn done_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Option<Error>> {
+    let row = ledger.find(session, &plan.job_id).await?;
+    let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
+    Ok(done_at.map(|at| already_done(&plan.job_id, &at)))
 }
 
 /// Another run has had the job since this one was planned.

@@ -290,7 +290,10 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
     }
     if plan.job.arrival.is_staged() {
         let fresh = ledger.receipts(session, &plan.job_id).await?.is_empty();
-        arrival::make_staging(session, ledger, plan, fresh).await?;
+        let made = arrival::make_staging(session, ledger, plan, fresh).await;
+        if let Err(error) = made {
+            return Err(begin::done_meanwhile(session, ledger, plan).await?.unwrap_or(error));
+        }
     }
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
     let durable = barrier(session);

@@ -170,6 +170,12 @@ async fn make_once(
             }
         }
     }
+    // It was there, and another run of the job that has ended since has dropped it or given it the table's name: behind that, nobody
+    // would drop this one.
+    if ledger.is_done(session, job_id).await? {
+        let message = format!("another run of job {job_id} has ended it at this moment");
+        return Err(Error::new(ErrorKind::Ledger, message).with_hint("its rows are in the table"));
+    }
     if is_new_table(staging) {
         let replacement = Replacement { old: &plan.table.relation, new: &staging.relation };
         replace::create(session, replacement).await?;

@@ -1,7 +1,8 @@
 //! A partition and its table in one load: where rows are taken out of one of them, those that the load brings into the other go, too.
 
 use crate::Context;
-use howdah_model::{Error, ErrorKind, Mode, Plan, Result, TablePlan};
+use crate::begin::takes_at_work;
+use howdah_model::{Error, ErrorKind, Plan, Result, TablePlan};
 use howdah_target::ledger::kin_among;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
@@ -13,7 +14,7 @@ pub(super) async fn expect_none(context: &Context, session: &Session, plan: &Pla
         let oids = plan.tables.iter().filter(wanted).map(|table| table.table.oid);
         oids.filter(|oid| *oid != 0).collect::<BTreeSet<u32>>().into_iter().collect()
     };
-    let (taken, all) = (oids(&|table| takes_from(plan, table)), oids(&|_| true));
+    let (taken, all) = (oids(&|table| takes_at_work(plan, table)), oids(&|_| true));
     if taken.is_empty() || all.len() < 2 || plan.job.arrival.check {
         return Ok(());
     }
@@ -30,14 +31,4 @@ pub(super) async fn expect_none(context: &Context, session: &Session, plan: &Pla
     );
     Err(Error::new(ErrorKind::Table, message)
         .with_hint("load the files of both into the partitioned table, or into one table after the other"))
-}
-
-/// Rows that are in the table when those of other tables may have come.
-fn takes_from(plan: &Plan, table: &TablePlan) -> bool {
-    match plan.job.arrival.mode {
-        Mode::Replace => true,
-        // Others are emptied before rows come into any.
-        Mode::Truncate => table.frozen,
-        Mode::Append | Mode::Merge | Mode::InsertNew => plan.job.arrival.delete_missing,
-    }
 }

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::sql::quote_literal;
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Result, counted};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 /// What the ledger holds of a job whose rows are all in. Commits are lost from the last one backwards: where the later ones are
 /// there, the earlier ones are. What is not asked for takes no right to read it.
@@ -41,6 +41,16 @@ pub struct Ending<'a> {
 }
 
 impl Ledger {
+    /// The job has come to its end.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub(crate) async fn is_done(&self, session: &Session, job_id: &str) -> Result<bool> {
+        let sql = format!("SELECT FROM {}.job WHERE job_id = $1 AND status = 'done'", self.quoted);
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&job_id, Type::TEXT)];
+        Ok(!self.ask(session, &sql, &parameters, "reading the ledger's jobs").await?.is_empty())
+    }
+
     /// The ledger holds all of this, as a condition; the job is a literal.
     fn proof_sql(&self, job: &str, proof: Proof) -> String {
         let schema = &self.quoted;
