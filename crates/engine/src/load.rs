@@ -292,7 +292,9 @@ async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger)
         let fresh = ledger.receipts(session, &plan.job_id).await?.is_empty();
         let made = arrival::make_staging(session, ledger, plan, fresh).await;
         if let Err(error) = made {
-            return Err(begin::done_meanwhile(session, ledger, plan).await?.unwrap_or(error));
+            // What cannot be asked leaves the error as it is.
+            let done = begin::done_meanwhile(session, ledger, plan).await;
+            return Err(done.ok().flatten().unwrap_or(error));
         }
     }
     // Where `synchronous_commit` is off for everybody, a crash could take the job from under its chunks.
