@@ -58,7 +58,7 @@ const IS_WATCHED_SQL: &str = "\
             JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typtype = 'd' AND t.typdefault IS NOT NULL \
             WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND NOT a.atthasdef \
               AND a.attname <> ALL ($2)) AS f \
-        WHERE f.written !~ '^nextval\\(''[^'']*''::regclass\\)$' AND ( \
+        WHERE f.written !~ '^nextval[(]''[^'']*''::regclass[)]$' AND ( \
             f.written ~* '(curr|last|next|set)val|last_value|_to_xml' \
             OR EXISTS (SELECT FROM pg_catalog.pg_depend d \
                        LEFT JOIN pg_catalog.pg_operator o \

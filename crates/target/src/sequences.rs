@@ -93,7 +93,7 @@ const LATE_SQL: &str = "\
     CROSS JOIN LATERAL (SELECT CASE WHEN e.oid IS NULL THEN pg_catalog.pg_get_expr(t.typdefaultbin, 0::pg_catalog.oid) \
                                     ELSE pg_catalog.pg_get_expr(e.adbin, e.adrelid) END AS expression) AS given \
     WHERE a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = ANY ($2) AND NOT a.attisdropped \
-      AND a.attgenerated = '' AND given.expression ~ '\\mnextval\\('::pg_catalog.text \
+      AND a.attgenerated = '' AND given.expression ~ '[[:<:]]nextval[(]'::pg_catalog.text \
     ORDER BY a.attnum";
 
 /// Whether a sequence could fill a column of `$1` named in `$2`: what the two above find is one of these.

@@ -52,6 +52,8 @@ fn sequences_of_columns_without_a_default_of_their_own_are_moved() {
                  own outer_type DEFAULT 5, note text, f int); \
              ALTER SEQUENCE owned OWNED BY t.owned; ALTER SEQUENCE late OWNED BY t.late; ALTER SEQUENCE notes OWNED BY t.note",
         );
+        // In a plain literal a backslash means something else then.
+        database.sql(&format!("ALTER DATABASE {} SET standard_conforming_strings = off", database.name()));
         let done = load(&database).arg(&source).run(PATIENCE).expect_code(0);
         assert_eq!(notices(&done.stderr).len(), 3, "{version}\n{}", done.stderr);
         let next = "SELECT nextval('owned') || ' ' || nextval('late') || ' ' || nextval('by_type') || ' ' || nextval('notes')";

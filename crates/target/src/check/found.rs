@@ -25,7 +25,7 @@ const COST_MAX: f64 = 1e9;
 /// Ways to carry out a query that somebody has turned off for the role or the database are open to it, until the transaction ends.
 /// Before PostgreSQL 18 the planner adds ten billion to the cost of such a way, whatever it costs.
 pub(crate) const ALL_WAYS_SQL: &str = "SELECT pg_catalog.set_config(name, 'on', true) FROM pg_catalog.pg_settings \
-    WHERE name LIKE 'enable\\_%' AND boot_val = 'on' AND setting = 'off'";
+    WHERE pg_catalog.starts_with(name, 'enable_') AND boot_val = 'on' AND setting = 'off'";
 
 /// Of a temporary table without rows the planner expects some thousand, and for looking one up some ten units, by an index or in a
 /// table of a few pages. Reading a larger table for each row costs far more.

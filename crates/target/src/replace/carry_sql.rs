@@ -114,7 +114,7 @@ pub(super) const SWAP_SQL: &str = concat!(
     JOIN pg_catalog.pg_depend x ON x.refobjid = d.objid AND x.refclassid = d.classid \
         AND x.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid \
     JOIN pg_catalog.pg_attrdef e ON e.oid = x.objid \
-    JOIN pg_catalog.pg_class r ON r.oid = e.adrelid AND r.relname LIKE 'howdah\\_new\\_%' \
+    JOIN pg_catalog.pg_class r ON r.oid = e.adrelid AND pg_catalog.starts_with(r.relname::pg_catalog.text, 'howdah_new_') \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = e.adrelid AND a.attnum = e.adnum \
     UNION ALL SELECT pg_catalog.format('SELECT pg_catalog.set_config(''howdah.identity_%s'', pg_catalog.format(''%%s %%s'', last_value, \
             is_called), true) FROM %s', a.attnum, d.objid::pg_catalog.regclass), 1, a.attnum \

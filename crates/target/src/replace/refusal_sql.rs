@@ -88,7 +88,7 @@ pub(super) const REFUSALS_SQL: &str = "\
           AND NOT (d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND d.objid IN (t.reltoastrelid, t.oid)) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_type z JOIN own ON own.oid = z.typrelid WHERE z.oid = d.objid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_attrdef e JOIN pg_catalog.pg_class r ON r.oid = e.adrelid \
-                          WHERE e.oid = d.objid AND (r.oid = t.oid OR r.relname LIKE 'howdah\\_new\\_%'::pg_catalog.text)) \
+                          WHERE e.oid = d.objid AND (r.oid = t.oid OR pg_catalog.starts_with(r.relname::pg_catalog.text, 'howdah_new_'))) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.oid = d.objid AND k.conrelid = t.oid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.oid = d.objid AND k.confrelid = t.oid) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.oid = d.objid AND (g.tgrelid = t.oid OR g.tgisinternal)) \
