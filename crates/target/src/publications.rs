@@ -1,7 +1,11 @@
-//! Publications that take in tables as they are made: a subscriber that has not got them stops, and stays so.
+//! Publications: those that take in tables as they are made, where a subscriber that has not got them stops, and stays so; and what
+//! the server lets nobody do with rows that are published.
 
+use crate::error::session_error;
 use crate::session::Session;
-use howdah_model::Result;
+use crate::sql::{quote_ident, quote_relation};
+use howdah_model::{Error, ErrorKind, Relation, Result};
+use tokio_postgres::error::DbError;
 use tokio_postgres::types::{ToSql, Type};
 
 /// `FOR ALL TABLES`; and FOR TABLES IN SCHEMA, which there is since PostgreSQL 15.
@@ -31,4 +35,76 @@ pub async fn of_new_tables(session: &Session, schemas: &[String]) -> Result<Vec<
         format!("the publication {name} is {of}")
     };
     Ok(rows.iter().map(told).collect())
+}
+
+/// Those that take in new partitions of the table `$1`, by what they are made of: a subscriber gets their rows under the names of the
+/// partitions, unless `publish_via_partition_root` is set.
+const OF_PARTITIONS_SQL: &str = "\
+    SELECT DISTINCT p.pubname::pg_catalog.text, r.prrelid::pg_catalog.regclass::pg_catalog.text \
+    FROM pg_catalog.pg_partition_ancestors($1::pg_catalog.text::pg_catalog.regclass) AS a (relid) \
+    JOIN pg_catalog.pg_publication_rel r ON r.prrelid = a.relid \
+    JOIN pg_catalog.pg_publication p ON p.oid = r.prpubid \
+    WHERE NOT p.pubviaroot ORDER BY 1, 2";
+
+/// What the publications are of that take in partitions made of this partitioned table.
+///
+/// # Errors
+/// Those of the session.
+pub async fn of_new_partitions(session: &Session, relation: &Relation) -> Result<Vec<String>> {
+    let name = quote_relation(relation);
+    let rows = session.rows(OF_PARTITIONS_SQL, &[(&name, Type::TEXT)], "reading the publications").await?;
+    let told = |row: &tokio_postgres::Row| {
+        let (publication, table): (&str, &str) = (row.get(0), row.get(1));
+        format!("the publication {publication} is of {table}")
+    };
+    Ok(rows.iter().map(told).collect())
+}
+
+/// Refuses a table of which the server lets nobody change rows, by setting `column` (unquoted), or delete them: it is published, and
+/// nothing tells subscribers which row is meant, or a row filter or column list looks at more than that (`CheckCmdReplicaIdentity`). The
+/// server says so as soon as it begins such a statement, of all partitions: here one that is not carried out.
+///
+/// # Errors
+/// Table, with what the server says; those of the session.
+pub async fn expect_identified(
+    session: &Session,
+    relation: &Relation,
+    column: Option<&str>,
+    deletes: bool,
+) -> Result<()> {
+    // Planning takes long where there are thousands of partitions.
+    let is_any =
+        session.rows("SELECT FROM pg_catalog.pg_publication LIMIT 1", &[], "reading the publications");
+    if is_any.await?.is_empty() {
+        return Ok(());
+    }
+    let table = quote_relation(relation);
+    // What is volatile leaves no partition out.
+    let update = column.map(quote_ident).map(|column| format!("UPDATE {table} SET {column} = {column}"));
+    let delete = deletes.then(|| format!("DELETE FROM {table}"));
+    for statement in update.into_iter().chain(delete) {
+        let asked = format!("EXPLAIN {statement} WHERE pg_catalog.random() < 0");
+        let Err(error) = session.client().simple_query(&asked).await else { continue };
+        match error.as_db_error() {
+            Some(db) if db.routine() == Some("CheckCmdReplicaIdentity") => {
+                return Err(not_identified(relation, db));
+            }
+            // Rights and rules are asked about by others.
+            Some(_) => return Ok(()),
+            None => return Err(session_error(&error, "asking whether published rows may be changed")),
+        }
+    }
+    Ok(())
+}
+
+fn not_identified(relation: &Relation, db: &DbError) -> Error {
+    let why = db.detail().map_or_else(String::new, |detail| format!(" ({detail})"));
+    let message = format!(
+        "rows of {relation} can come on top only, as it is in a publication: the server says: {}{why}",
+        db.message()
+    );
+    Error::new(ErrorKind::Table, message).with_sqlstate(db.code().code()).with_hint(
+        "its owner can give it, or its partition that is named, a primary key or ALTER TABLE ... REPLICA IDENTITY FULL, or for a row filter or \
+         column list an identity with all columns of that; or give --mode insert-new, without --delete-missing",
+    )
 }

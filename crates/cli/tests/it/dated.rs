@@ -30,6 +30,23 @@ fn a_partition_has_the_access_method_of_its_table() {
 }
 
 #[test]
+fn partitions_that_are_published_as_they_are_made_are_said() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"1,2024-01-02\n");
+    for (major, options, is_said) in
+        [(13, "", true), (18, "", true), (18, "WITH (publish_via_partition_root)", false)]
+    {
+        let database = Server::shared(major).database();
+        database.sql(&format!(
+            "CREATE TABLE t (id int, day date) PARTITION BY RANGE (day); CREATE PUBLICATION p FOR TABLE t {options}"
+        ));
+        let told = load(&database, &source).run(PATIENCE).expect_code(0).stderr;
+        let said = "the publication p is of t, and with it of the partitions that this load makes";
+        assert_eq!(told.contains(said), is_said, "PostgreSQL {major}: {told}");
+    }
+}
+
+#[test]
 fn a_partition_belongs_to_the_owner_of_its_table() {
     let files = Files::new();
     let source = files.put("a.csv", b"1,2024-01-02\n2,2024-02-03\n");

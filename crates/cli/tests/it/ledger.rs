@@ -31,6 +31,23 @@ fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
 }
 
 #[test]
+fn an_event_trigger_that_forbids_the_ledger_is_said_with_the_way_out() {
+    let plain = csv(52, 1, 100);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    scene.database.sql(
+        "CREATE FUNCTION forbid() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''secret''; END'; \
+         CREATE EVENT TRIGGER forbid ON ddl_command_start EXECUTE FUNCTION forbid()",
+    );
+    let told = scene.load().arg(&source).run(PATIENCE).expect_code(1).stderr;
+    let said = "the ledger \"howdah\" cannot be created: an event trigger of the database forbids it";
+    assert!(told.contains(said) && told.contains("--ledger none") && !told.contains("secret"), "{told}");
+    scene.load().args(["--ledger", "none"]).arg(&source).run(PATIENCE).expect_code(0);
+    scene.assert_exact("without a ledger");
+}
+
+#[test]
 fn a_forced_rerun_that_was_killed_is_gone_on_with_and_doubles_exactly() {
     let plain = csv(55, 1, 6000);
     let files = Files::new();

@@ -14,7 +14,7 @@ use howdah_model::{
 use howdah_target::arrival::table::Into;
 use howdah_target::rewrite::Event;
 use howdah_target::session::{Session, elsewhere};
-use howdah_target::{replace, rewrite, staging, truncate};
+use howdah_target::{publications, replace, rewrite, staging, truncate};
 use std::collections::{HashMap, HashSet};
 
 /// The name of the column that places are kept in, where no column of the table has it.
@@ -200,6 +200,7 @@ pub(super) async fn choose(
             return Err(Error::new(ErrorKind::Columns, message)
                 .with_hint("leave it out of the files, or give --mode insert-new"));
         }
+        expect_identified(context, session, job, &into).await?;
         let mut note = describe(job, &staging);
         if job.arrival.delete_missing {
             let asking = truncate::follows_delete(session, &table.table.relation);
@@ -224,6 +225,17 @@ async fn expect_own_rows(context: &Context, session: &Session, relation: &Relati
     );
     Err(Error::new(ErrorKind::Table, message)
         .with_hint("give --mode insert-new, or append; or name the table that the rows lie in"))
+}
+
+/// What merge does to rows that are there, has to be told to subscribers.
+async fn expect_identified(context: &Context, session: &Session, job: &Job, into: &Into) -> Result<()> {
+    let changed = into.changed_column().filter(|_| job.arrival.mode == Mode::Merge);
+    let deletes = job.arrival.delete_missing;
+    if changed.is_none() && !deletes {
+        return Ok(());
+    }
+    let asking = publications::expect_identified(session, &into.relation, changed, deletes);
+    context.connection.attend(session, asking).await
 }
 
 /// The statements by which rows come in from staging tables. A new table has no rules.

@@ -2,7 +2,7 @@
 
 use super::ledger_of;
 use crate::Context;
-use howdah_model::{Plan, Result};
+use howdah_model::{Plan, RelationKind, Result};
 use howdah_target::publications;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
@@ -36,5 +36,23 @@ pub(super) async fn choose(
         )
     };
     plan.warnings.extend(found.into_iter().map(warning));
+    if plan.job.create_partitions.is_some() && !plan.job.arrival.check {
+        of_partitions(context, session, plan).await?;
+    }
+    Ok(())
+}
+
+/// A warning for each publication that partitions belong to as soon as they are made.
+async fn of_partitions(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    for table in plan.tables.iter().filter(|table| table.table.kind == RelationKind::Partitioned) {
+        let asking = publications::of_new_partitions(session, &table.table.relation);
+        let found = context.connection.attend(session, asking).await?;
+        plan.warnings.extend(found.into_iter().map(|publication| {
+            format!(
+                "{publication}, and with it of the partitions that this load makes, under their own names (publish_via_partition_root is off): a \
+                 subscriber that has not got them stops"
+            )
+        }));
+    }
     Ok(())
 }

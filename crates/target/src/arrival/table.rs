@@ -232,6 +232,11 @@ impl Into {
         self.columns.iter().filter(|column| self.key.iter().all(|key| key.name != column.name))
     }
 
+    /// A column that merge sets in rows that are there.
+    pub fn changed_column(&self) -> Option<&str> {
+        self.others().map(|column| column.name.as_str()).next()
+    }
+
     /// A column that no UPDATE may set.
     pub fn fixed_column(&self) -> Option<&str> {
         self.others().find(|column| column.always).map(|column| column.name.as_str())

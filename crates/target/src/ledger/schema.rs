@@ -3,11 +3,13 @@
 //! one is added.
 
 use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger, is_not_there};
+use crate::copy::server_error::is_raised;
 use crate::error::session_error;
 use crate::session::{Session, rights};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal};
 use futures_util::future::{join, join4};
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
+use tokio_postgres::error::DbError;
 use tokio_postgres::types::{ToSql, Type};
 
 /// The statements that make the ledger; `@schema@` stands for the quoted name.
@@ -409,6 +411,9 @@ impl Ledger {
     }
 
     async fn not_made(&self, session: &Session, error: &tokio_postgres::Error, has_schema: bool) -> Error {
+        if let Some(db) = error.as_db_error().filter(|db| is_raised(db)) {
+            return self.forbidden(db);
+        }
         let mapped = self.error(error, "creating the ledger");
         if mapped.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return mapped;
@@ -421,6 +426,18 @@ impl Ledger {
         let message = format!("{what} {} cannot be created: {}", self.quoted, cause.message());
         let error = Error::new(ErrorKind::Ledger, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE);
         self.with_grants(session, error, grants).await
+    }
+
+    /// No trigger of a table fires when the ledger is made.
+    fn forbidden(&self, db: &DbError) -> Error {
+        let message = format!(
+            "the ledger {} cannot be created: an event trigger of the database forbids it, or fails; its text is not shown",
+            self.quoted
+        );
+        Error::new(ErrorKind::Ledger, message).with_sqlstate(db.code().code()).with_hint(
+            "pg_event_trigger tells which: have it let CREATE SCHEMA, CREATE TABLE, CREATE INDEX and COMMENT pass while the first load makes the \
+             ledger; or load without resume by --ledger none",
+        )
     }
 }
 
