@@ -374,7 +374,10 @@ impl Connection {
         }
         session.read_only().map_or(Ok(()), |what| {
             Err(Error::new(ErrorKind::ConnectionLost, what)
-                .with_hint("no host of the list takes writes; a failover may be going on"))
+                .with_hint(
+                    "no host of the list takes writes, as far as they were asked (target_session_attrs=any stays with the first that answers); a \
+                     failover may be going on",
+                ))
         })
     }
 
