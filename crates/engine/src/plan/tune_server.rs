@@ -161,8 +161,15 @@ pub(super) async fn choose(
         "the CHECKPOINT behind the load is left to the server: the role may not (GRANT pg_checkpoint, since version 15)"
     };
     notes.push(checkpoint.to_owned());
+    if !tuned.is_empty() {
+        notes.push(COPIED.to_owned());
+    }
     Ok((tuned, notes))
 }
+
+/// Nobody can put them back on a server that is made of such a copy later.
+const COPIED: &str = "a base backup that is taken while the load runs, for a new standby too, copies these values with postgresql.auto.conf: put them \
+                      back there by hand (ALTER SYSTEM)";
 
 /// The largest power of two that fits.
 fn wal_gib(free_bytes: Option<u64>) -> u64 {
