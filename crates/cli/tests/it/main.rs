@@ -17,6 +17,7 @@ mod check;
 mod corpus;
 mod crash;
 mod crowded;
+mod cut_short;
 mod dated;
 mod documents;
 mod done;

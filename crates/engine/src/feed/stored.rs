@@ -10,10 +10,11 @@ use crate::retry::{self, Patience};
 use bytes::{Buf, Bytes};
 use howdah_model::{Error, ErrorKind, Event, Plan, Result, Stage};
 use howdah_source::{BlockStream, Object};
+use howdah_transcode::decompress::BgzfEnd;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -42,6 +43,8 @@ struct Blocks {
     opened: Opened,
     offset: u64,
     patience: Patience,
+    end: BgzfEnd,
+    lacks_end: Arc<AtomicBool>,
 }
 
 impl Blocks {
@@ -64,10 +67,12 @@ impl Blocks {
                 }
                 Ok(None) => {
                     self.opened.expect(self.offset, &[])?;
+                    self.lacks_end.store(self.end.is_missing(), Relaxed);
                     return Ok(None);
                 }
                 // What would come when it is asked again may be another file, of which the first half was read.
-                Err(error) if self.offset > 0 && self.opened.is_nameless() => {
+                Err(error) if self.offset > 0 && self.opened.is_nameless() =>
+                {
                     return Err(error.with_hint(
                         "nothing tells whether the source is still the same (it has no ETag or Last-Modified): run the same \
                          command again, which compares what is stored with what comes",
@@ -84,6 +89,7 @@ impl Blocks {
     fn count(&mut self, block: Bytes) -> Bytes {
         let bytes = block.len() as u64;
         self.offset += bytes;
+        self.end.pass(&block);
         count_read(&self.run, self.file_no, bytes);
         block
     }
@@ -214,6 +220,7 @@ pub(super) struct StoredBytes {
     from: From,
     block: Bytes,
     waited_ns: Arc<AtomicU64>,
+    lacks_end: Arc<AtomicBool>,
 }
 
 enum From {
@@ -228,7 +235,16 @@ impl StoredBytes {
     pub(super) fn new(run: &Arc<Run>, file_no: u32, opened: Opened, handle: &Handle) -> StoredBytes {
         let read_here = opened.object.local() || !opened.object.rereadable();
         let patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
-        let mut blocks = Box::new(Blocks { run: Arc::clone(run), file_no, opened, offset: 0, patience });
+        let (run, end, lacks_end) = (Arc::clone(run), BgzfEnd::default(), Arc::default());
+        let mut blocks = Box::new(Blocks {
+            run,
+            file_no,
+            opened,
+            offset: 0,
+            patience,
+            end,
+            lacks_end: Arc::clone(&lacks_end),
+        });
         let from = if read_here {
             From::Here(blocks, handle.clone())
         } else {
@@ -244,7 +260,12 @@ impl StoredBytes {
             });
             From::Ahead(receiver)
         };
-        StoredBytes { from, block: Bytes::new(), waited_ns: Arc::default() }
+        StoredBytes { from, block: Bytes::new(), waited_ns: Arc::default(), lacks_end }
+    }
+
+    /// Whether the stored bytes, once all of them were read, have turned out to be of BGZF that may be cut short.
+    pub(super) fn lacks_end(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.lacks_end)
     }
 
     /// Time spent waiting for stored bytes, to be told from the time spent decoding.
@@ -308,8 +329,12 @@ mod tests {
         let (ahead, receiver) = mpsc::channel(BLOCKS_AHEAD);
         blocks.into_iter().for_each(|block| ahead.blocking_send(block).unwrap());
         drop(ahead);
-        let mut stored =
-            StoredBytes { from: From::Ahead(receiver), block: Bytes::new(), waited_ns: Arc::default() };
+        let mut stored = StoredBytes {
+            from: From::Ahead(receiver),
+            block: Bytes::new(),
+            waited_ns: Arc::default(),
+            lacks_end: Arc::default(),
+        };
         let mut out = Vec::new();
         let kinds = [(); 2].map(|()| {
             let error = stored.read_to_end(&mut out).err()?;

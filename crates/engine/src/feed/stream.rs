@@ -22,7 +22,7 @@ use howdah_transcode::split::{self, State, Tail};
 use howdah_transcode::{decompress, infer, mend};
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use twox_hash::XxHash3_64;
 
@@ -50,6 +50,11 @@ pub(super) fn feed(feeder: &Feeder, file_no: u32, opened: Opened, buffers: Buffe
             Place { record: Some(record), byte: Some(byte), ..Place::default() },
         );
         told.map_err(|error| in_file(Failure { chunk_no, error }))?;
+    }
+    if splitter.lacks_end.load(Relaxed) {
+        feeder.run.warn(format!(
+            "{location} is BGZF and has no empty block at its end: it may be cut short; compare its size with the original"
+        ));
     }
     feeder.run.tally.file(file_no).read_done.store(true, Relaxed);
     feeder.run.tell_if_done(file_no);
@@ -82,6 +87,8 @@ struct Splitter<'a> {
     end: Option<TableEnd>,
     /// Number and byte of the record that another table begins with.
     other_table: Option<(u64, u64)>,
+    /// What was read may be cut short.
+    lacks_end: Arc<AtomicBool>,
     plain: Plain,
     /// Plain offset of the next byte from `plain`.
     offset: u64,
@@ -110,7 +117,7 @@ impl<'a> Splitter<'a> {
         let file = run.plan.file(file_no);
         let care = run.plan.table(file.table_no).care;
         let stored = StoredBytes::new(run, file_no, opened, &feeder.handle);
-        let waited_ns = stored.waited_ns();
+        let (waited_ns, lacks_end) = (stored.waited_ns(), stored.lacks_end());
         let decoder = plain_of(feeder, file_no, stored)?;
         let mut splitter = Splitter {
             feeder,
@@ -119,6 +126,7 @@ impl<'a> Splitter<'a> {
             mender: Mender::new(run, file_no),
             end: table_end(&run.plan, file_no),
             other_table: None,
+            lacks_end,
             plain: Plain { decoder, waited_ns, back: Vec::new(), back_from: 0 },
             offset: 0,
             records: 0,

@@ -16,6 +16,7 @@ mod xz;
 mod zstd;
 
 pub use ahead::{AHEAD_BYTES_MIN, Helpers, Piece, ahead, begins_with_part, may_have_parts};
+pub use parts::BgzfEnd;
 pub use sniff::{SNIFF_BYTES, sniff};
 
 use howdah_model::{Codec, Error, ErrorKind, Result};

@@ -3,6 +3,7 @@
 //! Any other gzip member ends where its last block does, which only decoding tells: see [`gzip_members`](super::gzip_members).
 
 use super::{Taken, number};
+use crate::decompress::SNIFF_BYTES;
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 use std::io::{self, BufRead};
 
@@ -14,6 +15,30 @@ const HEADER_BYTES: usize = 12;
 const TRAILER_BYTES: usize = 8;
 /// What a member may hold, by the specification.
 const PLAIN_BYTES_MAX: u64 = 1 << 16;
+
+/// Tells of a file of BGZF whether the empty member is there that such files end with (section 4.1.2): without it the file may have
+/// been cut between two members, and nothing else tells.
+#[derive(Default)]
+pub struct BgzfEnd {
+    head: Vec<u8>,
+    /// The last bytes that have passed: the length of the last member.
+    tail: [u8; 4],
+}
+
+impl BgzfEnd {
+    /// Looks at the next stored bytes.
+    pub fn pass(&mut self, stored: &[u8]) {
+        let wanted = SNIFF_BYTES.saturating_sub(self.head.len()).min(stored.len());
+        self.head.extend_from_slice(&stored[..wanted]);
+        let kept = [&self.tail, &stored[stored.len().saturating_sub(4)..]].concat();
+        self.tail.copy_from_slice(&kept[kept.len() - 4..]);
+    }
+
+    /// All of the file has passed, which is BGZF and has no empty member at its end.
+    pub fn is_missing(&self) -> bool {
+        self.tail != [0; 4] && is_member(&self.head)
+    }
+}
 
 /// A member of BGZF begins here.
 pub(super) fn is_member(head: &[u8]) -> bool {
@@ -92,4 +117,23 @@ fn member_bytes(mut extra: &[u8]) -> Option<usize> {
         extra = behind;
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use howdah_testkit::compress::{bgzf, bgzf_member, gzip};
+
+    #[test]
+    fn an_empty_member_at_the_end_is_missed_in_bgzf_alone() {
+        let (cut, whole) = (bgzf_member(b"1\n"), bgzf(b"1\n"));
+        let cases = [(cut, true), (whole, false), (gzip(b"1\n"), false), (Vec::new(), false)];
+        for (stored, is_missing) in cases {
+            for block_bytes in [1, 3, 17, 1000] {
+                let mut end = BgzfEnd::default();
+                stored.chunks(block_bytes).for_each(|block| end.pass(block));
+                assert_eq!(end.is_missing(), is_missing, "{block_bytes} of {}", stored.len());
+            }
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod bzip2_blocks;
 mod gzip_members;
 mod zstd_frames;
 
+pub use bgzf::BgzfEnd;
 pub(super) use bzip2_blocks::{Block, InOrder};
 
 use bzip2_blocks::Blocks;
