@@ -23,6 +23,8 @@ pub(crate) struct HttpFile {
     url: Url,
     bytes: Option<u64>,
     version: Option<String>,
+    /// Parameters are missing in the URL that is shown: another file may have the same name, time and size.
+    hides_parameters: bool,
     knows_ranges: bool,
 }
 
@@ -34,6 +36,7 @@ pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
         url: url.clone(),
         bytes: None,
         version: None,
+        hides_parameters: location::hides_parameters(url),
         knows_ranges: false,
     };
     let mut answer = file.send(&location, Some("bytes=0-0")).await?;
@@ -54,16 +57,22 @@ impl HttpFile {
         self.bytes
     }
 
+    /// What tells the file from any other one under its shown name.
     pub(crate) fn version(&self) -> Option<&str> {
-        self.version.as_deref()
+        self.version.as_deref().filter(|version| !self.hides_parameters || is_tag(version))
+    }
+
+    /// A change between two answers is noticed.
+    pub(crate) fn tells_changes(&self) -> bool {
+        self.version.is_some()
     }
 
     /// Ranges of two files must not be put together.
     pub(crate) fn ranged(&self) -> bool {
-        self.knows_ranges && self.version.is_some()
+        self.knows_ranges && self.version().is_some()
     }
 
-    /// One GET of one range; one copy.
+    /// GETs of one range: one, but for servers that answer with less than they were asked for (RFC 9110, 15.3.7). One copy.
     pub(crate) async fn read_on(
         &self,
         location: &str,
@@ -86,7 +95,8 @@ impl HttpFile {
         if offset > 0 && offset >= end {
             return Ok(RemoteStream::at_end(location, offset));
         }
-        let range = (offset > 0 && self.ranged()).then(|| format!("bytes={offset}-"));
+        let range =
+            (offset > 0 && self.knows_ranges && self.tells_changes()).then(|| format!("bytes={offset}-"));
         self.body(location, offset, range, end).await
     }
 
@@ -226,10 +236,14 @@ fn version_of(headers: &HeaderMap, size: Option<u64>) -> Option<String> {
     }
 }
 
-/// As `If-Match` wants it. A weak tag never matches there (RFC 9110, 13.1.1), and the stand-ins for a tag,
-/// which have blanks, are none.
+/// The stand-ins for a tag have blanks.
+fn is_tag(version: &str) -> bool {
+    !version.contains(' ')
+}
+
+/// As `If-Match` wants it. A weak tag never matches there (RFC 9110, 13.1.1).
 pub(crate) fn strong_tag(version: &str) -> Option<String> {
-    let is_strong = !version.starts_with("W/") && !version.contains(' ');
+    let is_strong = is_tag(version) && !version.starts_with("W/");
     is_strong.then(|| format!("\"{version}\""))
 }
 

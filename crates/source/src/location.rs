@@ -120,6 +120,11 @@ pub fn is_redacted(shown: &str) -> bool {
     shown.contains("://") && (shown.ends_with(REDACTED) || shown.contains(&format!("://{REDACTED}@")))
 }
 
+/// The URL to show lacks parameters that may choose the file.
+pub(crate) fn hides_parameters(url: &Url) -> bool {
+    url.query().is_some() && shown(url).ends_with(REDACTED)
+}
+
 /// The URL to show: without user, password, fragment, and signature; stable from one signing to the next, so
 /// that it identifies the object in the ledger. A URL that lost something ends in, or begins with, `***`.
 pub(crate) fn shown(url: &Url) -> String {

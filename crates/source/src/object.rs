@@ -79,13 +79,23 @@ impl Object {
     }
 
     /// What tells this content from another: `size-mtime_ns` of a file, else the `ETag` without its quotes,
-    /// else last modification and size. `None` for pipes and for URLs whose server says nothing.
+    /// else last modification and size. `None` for pipes, for URLs whose server says nothing, and for those with parameters that are
+    /// not shown and no `ETag`: another file may have the same name, time and size.
     pub fn version(&self) -> Option<&str> {
         match &self.kind {
             Kind::File(file) => Some(file.version()),
             Kind::Pipe(_) => None,
             Kind::Store(object) => Some(object.version()),
             Kind::Http(file) => file.version(),
+        }
+    }
+
+    /// Read again by this object, it is the same or an error, where it can be read again.
+    pub fn tells_changes(&self) -> bool {
+        match &self.kind {
+            Kind::File(_) | Kind::Store(_) => true,
+            Kind::Pipe(_) => false,
+            Kind::Http(file) => file.tells_changes(),
         }
     }
 

@@ -86,6 +86,35 @@ fn what_is_not_known_again_is_done_by_its_name_alone() {
     }
 }
 
+/// What is not shown of a URL may choose the file: the ledger knows both by one name, and time and size are the same.
+#[test]
+fn urls_that_differ_in_what_is_not_kept_are_not_taken_for_one_another() {
+    let web = Web::new().dated();
+    let url = |code: &str| web.put(&format!("a.csv?code={code}"), format!("id,land\n1,{code}\n").as_bytes());
+    let (one, other) = (url("DE"), url("FR"));
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, land text)");
+    let load = |url: &str, options: &[&str]| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t"]).args(options);
+        load.arg(url).run(PATIENCE)
+    };
+    let lands = || database.value("SELECT string_agg(land, ',' ORDER BY land) FROM t");
+    load(&one, &["--known", "skip"]).expect_code(0);
+    let told = load(&other, &["--known", "skip"]).expect_code(0).stderr;
+    assert!(
+        told.contains("nothing tells whether http://") && told.contains("a.csv?*** was loaded"),
+        "{told}"
+    );
+    assert_eq!(lands(), "DE,FR");
+    let refused = load(&other, &["--if-done", "ok"]).expect_code(2).stderr;
+    assert!(refused.contains("needs --job-id for a pipe or a URL without a version"), "{refused}");
+    database.sql("TRUNCATE t");
+    for (url, job) in [(&one, "de"), (&other, "fr"), (&one, "de")] {
+        load(url, &["--job-id", job, "--if-done", "ok"]).expect_code(0);
+    }
+    assert_eq!(lands(), "DE,FR");
+}
+
 #[test]
 fn what_is_to_be_loaded_once_more_is_never_as_good_as_done() {
     let plain = csv(94, 1, 50);

@@ -23,6 +23,7 @@ type Refuses = Box<dyn Fn(&Request, usize) -> Option<u16> + Send>;
 struct Served {
     files: BTreeMap<String, Vec<u8>>,
     tag: Option<&'static str>,
+    modified: Option<&'static str>,
     knows_ranges: bool,
     cut_at: usize,
     delay: Duration,
@@ -50,6 +51,7 @@ impl Web {
         let served = Arc::new(Mutex::new(Served {
             files: BTreeMap::new(),
             tag: Some("\"one\""),
+            modified: None,
             knows_ranges: true,
             cut_at: usize::MAX,
             delay: Duration::ZERO,
@@ -79,6 +81,13 @@ impl Web {
     pub(crate) fn without_tags(self) -> Web {
         self.retag(None);
         self.served.lock().unwrap().knows_ranges = false;
+        self
+    }
+
+    /// Answers tell when a file was made, and nothing else: the same of all files.
+    pub(crate) fn dated(self) -> Web {
+        self.retag(None);
+        self.served.lock().unwrap().modified = Some("Tue, 01 Jan 2030 00:00:00 GMT");
         self
     }
 
@@ -178,6 +187,9 @@ impl Web {
         let mut fields = format!("Content-Length: {}\r\n", range.len());
         if let Some(tag) = served.tag {
             fields += &format!("ETag: {tag}\r\n");
+        }
+        if let Some(modified) = served.modified {
+            fields += &format!("Last-Modified: {modified}\r\n");
         }
         if is_part {
             fields += &format!("Content-Range: bytes {}-{}/{}\r\n", range.start, range.end - 1, file.len());

@@ -71,7 +71,10 @@ impl Blocks {
                     return Ok(None);
                 }
                 // What would come when it is asked again may be another file, of which the first half was read.
-                Err(error) if self.offset > 0 && self.opened.is_nameless() =>
+                Err(error)
+                    if self.offset > 0
+                        && self.opened.is_nameless()
+                        && !self.opened.object.tells_changes() =>
                 {
                     return Err(error.with_hint(
                         "nothing tells whether the source is still the same (it has no ETag or Last-Modified): run the same \

@@ -3,7 +3,7 @@
 use super::finding::Looked;
 use crate::Context;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Error, ErrorKind, FilePlan, Job, Result, SourceSpec};
+use howdah_model::{Error, ErrorKind, FilePlan, Job, KnownFiles, Result, SourceSpec};
 use howdah_source::Object;
 use howdah_transcode::infer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +63,19 @@ fn not_told_apart(shown: &str) -> Error {
     Error::new(ErrorKind::Usage, message)
         .in_file(shown)
         .with_hint("load them one after the other, each with a --job-id of its own")
+}
+
+/// URLs of which nothing tells whether an earlier job has loaded them, where that was asked for.
+pub(super) fn untold(job: &Job, files: &[FilePlan]) -> Vec<String> {
+    let is_asked = job.known == KnownFiles::Skip && !job.force && job.id.is_none();
+    let untold = files.iter().filter(|file| is_asked && file.rereadable && file.version.is_none());
+    let message = |file: &FilePlan| {
+        let location = &file.location;
+        format!(
+            "nothing tells whether {location} was loaded before, by which --known skip would leave it out: it is loaded"
+        )
+    };
+    untold.map(message).collect()
 }
 
 /// Puts locations into the form that the ledger keeps: local paths are made absolute, so that the job is the

@@ -128,6 +128,30 @@ async fn another_range_than_was_asked_for_is_never_taken_for_it() {
     }
 }
 
+/// What is not shown of a URL may choose the file, and time and size be those of another one.
+#[tokio::test]
+async fn of_a_url_that_is_not_shown_as_a_whole_only_a_tag_is_a_version() {
+    for (etag, query, version) in [
+        (Some("\"v1\""), "code=DE", Some("v1")),
+        (Some("W/\"v1\""), "code=DE", Some("W/v1")),
+        (None, "land=DE", Some("Tue, 01 Jan 2030 00:00:00 GMT, 100 bytes")),
+        (None, "code=DE", None),
+        (None, "land=DE&sig=f00", None),
+        (None, "from=https%3A%2F%2Fh%2Fx%3Fsig%3Df00", None),
+    ] {
+        let server = Server::start(Behaviour { etag, ..Behaviour::of(noise(100)) }).await;
+        let listed = sources(&[]).list(&format!("{}/f.csv?{query}", server.url)).await.unwrap();
+        let object = &listed[0];
+        assert_eq!((object.version(), object.ranged()), (version, version.is_some()), "{query}");
+        assert!(object.tells_changes());
+        // As long as it is read, it is the same file.
+        assert_eq!(stream(object, 10).await.unwrap(), noise(100)[10..]);
+        server.change(|behaviour| behaviour.body.push(0));
+        server.change(|behaviour| behaviour.etag = etag.map(|_| "\"v2\""));
+        assert_eq!(kind(stream(object, 10).await), ErrorKind::SourceChanged, "{query}");
+    }
+}
+
 #[tokio::test]
 async fn a_weak_tag_is_compared_but_not_sent() {
     let server = Server::start(Behaviour { etag: Some("W/\"v1\""), ..Behaviour::of(noise(100)) }).await;
