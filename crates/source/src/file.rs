@@ -72,7 +72,7 @@ impl LocalFile {
     pub(crate) fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let wanted =
             usize::try_from(self.bytes.saturating_sub(offset)).map_or(out.len(), |left| left.min(out.len()));
-        if wanted == 0 {
+        if wanted == 0 && self.bytes > 0 {
             return Ok(0);
         }
         let file = self.open()?;
@@ -83,6 +83,9 @@ impl LocalFile {
                 Ok(count) => filled += count,
                 Err(error) => return Err(failure::of_file(&error, "reading", &self.location)),
             }
+        }
+        if offset + filled as u64 == self.bytes {
+            self.expect_end(&file)?;
         }
         self.check(&file)?;
         Ok(filled)
@@ -107,6 +110,23 @@ impl LocalFile {
             }
             _ if self.id.is_of(&now) => Ok(()),
             _ => Err(failure::replaced(&self.location)),
+        }
+    }
+
+    /// File systems whose files are made as they are read (procfs, some of FUSE) tell no size, or another one: the rest would be missing.
+    fn expect_end(&self, file: &File) -> Result<()> {
+        match uninterrupted(|| file.read_at(&mut [0], self.bytes)) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(self.check(file).err().unwrap_or_else(|| {
+                let message = format!(
+                    "the file system tells of {}, and the file has more",
+                    counted(self.bytes, "byte")
+                );
+                Error::new(ErrorKind::SourceIo, message)
+                    .in_file(&self.location)
+                    .with_hint("copy it to a disk, or pipe it: `cat FILE | howdah load -`")
+            })),
+            Err(error) => Err(failure::of_file(&error, "reading", &self.location)),
         }
     }
 
@@ -139,6 +159,7 @@ impl FileStream {
         let left = self.source.bytes.saturating_sub(self.reached);
         let wanted = usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
         if wanted == 0 {
+            self.source.expect_end(&self.file)?;
             self.source.check(&self.file)?;
             return Ok(None);
         }

@@ -207,6 +207,23 @@ async fn links_in_circles_end_no_glob() {
     assert_eq!(listed(&format!("{root}/**/b/**/*.csv")).await, ["c.csv"]);
 }
 
+/// The rest of what such a file holds would be missing without a word.
+#[tokio::test]
+async fn a_file_with_more_bytes_than_its_file_system_tells_of_is_refused() {
+    let object = sources(&[]).open("/proc/self/status", None).await.unwrap();
+    assert_eq!(object.stored_bytes(), Some(0));
+    let error = stream(&object, 0).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SourceIo);
+    assert!(error.to_string().contains("the file system tells of 0 bytes, and the file has more"), "{error}");
+    assert_eq!(range(&object, 0, 10).await.unwrap_err().kind(), ErrorKind::SourceIo);
+    let (folder, _root) = folder(&["empty.csv"]);
+    let path = folder.path().join("empty.csv");
+    std::fs::write(&path, "").unwrap();
+    let object = sources(&[]).open(path.to_str().unwrap(), None).await.unwrap();
+    assert_eq!(stream(&object, 0).await.unwrap(), b"");
+    assert_eq!(range(&object, 0, 10).await.unwrap(), b"");
+}
+
 /// A glob that went by them would load less than is there, and say nothing.
 #[tokio::test]
 async fn what_a_glob_may_not_look_at_is_an_error() {
