@@ -84,9 +84,13 @@ impl HttpFile {
         if *filled >= out.len() {
             return Ok(());
         }
-        let (first, end) = (offset + *filled as u64, offset + out.len() as u64);
-        let range = format!("bytes={first}-{}", end - 1);
-        self.body(location, first, Some(range), end).await?.fill(out, filled).await
+        let end = offset + out.len() as u64;
+        while *filled < out.len() {
+            let first = offset + *filled as u64;
+            let range = format!("bytes={first}-{}", end - 1);
+            self.body(location, first, Some(range), end).await?.fill(out, filled).await?;
+        }
+        Ok(())
     }
 
     /// One GET from `offset` on, or of everything where the server knows no ranges.
@@ -113,7 +117,10 @@ impl HttpFile {
         if !is_whole {
             self.check(location, &answer, &part)?;
         }
-        let is_other_end = is_whole || (end != u64::MAX && part.end != u64::MAX && part.end != end);
+        let is_known = end != u64::MAX && part.end != u64::MAX;
+        // The rest is asked for behind it.
+        let goes_on = range.is_some() && offset < part.end && part.end < end;
+        let is_other_end = is_whole || (is_known && part.end != end && !goes_on);
         if part.start > offset || is_other_end {
             // A server that knew ranges a moment ago; another one behind the same name may know them still.
             let message = format!("expected bytes {offset} to {end}, got {} to {}", part.start, part.end);
@@ -124,7 +131,8 @@ impl HttpFile {
         let body =
             body.map(move |block| block.map_err(|error| failure::of_request(&error, Access::Http, &shown)));
         let end = (end != u64::MAX).then_some(end);
-        Ok(RemoteStream::new(location, body.boxed(), part.start, offset, end))
+        let body = RemoteStream::new(location, body.boxed(), part.start, offset, end);
+        Ok(body.ending_at(is_known.then_some(part.end)))
     }
 
     async fn send(&self, location: &str, range: Option<&str>) -> Result<Response> {

@@ -17,6 +17,8 @@ pub(crate) struct RemoteStream {
     wanted_from: u64,
     /// The object's size; `None` where only the framing of the answer tells its end.
     end: Option<u64>,
+    /// Where the answer says to end, which may be before that.
+    answer_end: Option<u64>,
 }
 
 impl RemoteStream {
@@ -27,7 +29,12 @@ impl RemoteStream {
         wanted_from: u64,
         end: Option<u64>,
     ) -> RemoteStream {
-        RemoteStream { body, location: location.to_owned(), reached, wanted_from, end }
+        RemoteStream { body, location: location.to_owned(), reached, wanted_from, end, answer_end: None }
+    }
+
+    /// The answer says where it ends.
+    pub(crate) fn ending_at(self, answer_end: Option<u64>) -> RemoteStream {
+        RemoteStream { answer_end, ..self }
     }
 
     /// Nothing is left to read.
@@ -40,7 +47,7 @@ impl RemoteStream {
             let mut block = block?;
             let skipped = self.wanted_from.saturating_sub(self.reached).min(block.len() as u64);
             self.reached += block.len() as u64;
-            if let Some(end) = self.end.filter(|end| self.reached > *end) {
+            if let Some(end) = self.answer_end.or(self.end).filter(|end| self.reached > *end) {
                 let message = format!("the answer is longer than the {} expected", counted(end, "byte"));
                 return Err(Error::new(ErrorKind::SourceIo, message).in_file(&self.location));
             }
@@ -56,9 +63,9 @@ impl RemoteStream {
         }
     }
 
-    /// Copies until `out` is full; `filled` counts what is there, also where an error ends it.
+    /// Copies until `out` is full or the answer ends where it says to; `filled` counts what is there, also where an error ends it.
     pub(crate) async fn fill(&mut self, out: &mut [u8], filled: &mut usize) -> Result<()> {
-        while *filled < out.len() {
+        while *filled < out.len() && self.answer_end != Some(self.reached) {
             let Some(block) = self.next().await? else {
                 return Err(failure::short(
                     &self.location,

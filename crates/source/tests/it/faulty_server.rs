@@ -24,6 +24,8 @@ pub(crate) struct Behaviour {
     pub(crate) ranges: bool,
     /// Every range is answered by this one.
     pub(crate) only_range: Option<(usize, usize)>,
+    /// No range is answered by more bytes than so many.
+    pub(crate) range_bytes_max: usize,
     pub(crate) honours_if_match: bool,
     pub(crate) framing: Framing,
     pub(crate) extra_header: &'static str,
@@ -50,6 +52,7 @@ impl Behaviour {
             last_modified: Some("Tue, 01 Jan 2030 00:00:00 GMT"),
             ranges: true,
             only_range: None,
+            range_bytes_max: usize::MAX,
             honours_if_match: true,
             framing: Framing::Length,
             extra_header: "",
@@ -163,6 +166,8 @@ fn answer(behaviour: &Behaviour, request: &str, count: usize) -> (String, Vec<u8
         start.parse::<usize>().unwrap()..end
     });
     let range = range.map(|asked| behaviour.only_range.map_or(asked, |(start, end)| start..end));
+    let range =
+        range.map(|range| range.start..range.end.min(range.start.saturating_add(behaviour.range_bytes_max)));
     if range.as_ref().is_some_and(|range| range.start >= size) {
         return empty(416);
     }

@@ -128,6 +128,21 @@ async fn another_range_than_was_asked_for_is_never_taken_for_it() {
     }
 }
 
+/// RFC 9110, 15.3.7: a part of what was asked for is an answer.
+#[tokio::test]
+async fn a_range_that_is_answered_in_part_is_gone_on_with() {
+    for framing in [Framing::Length, Framing::Chunked] {
+        let behaviour = Behaviour { framing, range_bytes_max: 3, ..Behaviour::of(noise(100)) };
+        let server = Server::start(behaviour).await;
+        let object = open(&server).await.unwrap();
+        assert_eq!(range(&object, 10, 10).await.unwrap(), noise(100)[10..20]);
+        // Of a stream the rest is a new request's, as after a break.
+        let mut stream = object.stream(10).await.unwrap();
+        assert_eq!(stream.next().await.unwrap().unwrap(), noise(100)[10..13]);
+        assert_eq!(kind(stream.next().await), ErrorKind::SourceTransient);
+    }
+}
+
 /// What is not shown of a URL may choose the file, and time and size be those of another one.
 #[tokio::test]
 async fn of_a_url_that_is_not_shown_as_a_whole_only_a_tag_is_a_version() {
