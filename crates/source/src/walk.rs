@@ -5,6 +5,7 @@
 use crate::failure;
 use crate::pattern::Pattern;
 use howdah_model::Result;
+use std::collections::HashSet;
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ pub(crate) struct Walk {
     parts: Vec<Part>,
     /// Paths with how many parts of the pattern have led there.
     todo: Vec<(PathBuf, usize)>,
+    /// Those of them at a `**` that several ways lead to, which are as many as the ways to put that deep into the tree.
+    seen: HashSet<(PathBuf, usize)>,
 }
 
 impl Walk {
@@ -44,7 +47,7 @@ impl Walk {
                 }
             }
         }
-        Ok(Walk { parts, todo: vec![(folder.to_owned(), 0)] })
+        Ok(Walk { parts, todo: vec![(folder.to_owned(), 0)], seen: HashSet::new() })
     }
 
     /// # Errors
@@ -66,6 +69,9 @@ impl Walk {
                     self.todo.extend(found.map(|path| (path, done + 1)));
                 }
                 Some(Part::Folders) => {
+                    if self.comes_again(&path, done) {
+                        continue;
+                    }
                     for path in entries(&path)? {
                         if !name(&path).starts_with('.') && is_folder(&path)? && !leads_back(&path) {
                             self.todo.push((path, done));
@@ -76,6 +82,12 @@ impl Walk {
             }
         }
         Ok(None)
+    }
+
+    /// Only behind another `**` is there more than one way.
+    fn comes_again(&mut self, path: &Path, done: usize) -> bool {
+        let is_first = !self.parts[..done].iter().any(|part| matches!(part, Part::Folders));
+        !is_first && !self.seen.insert((path.to_owned(), done))
     }
 }
 

@@ -207,6 +207,18 @@ async fn links_in_circles_end_no_glob() {
     assert_eq!(listed(&format!("{root}/**/b/**/*.csv")).await, ["c.csv"]);
 }
 
+/// Of 25 folders, one in the other, 12 can be chosen in five million ways.
+#[tokio::test]
+async fn several_globs_across_folders_look_at_each_folder_once() {
+    let deep = "a/".repeat(24);
+    let (_folder, root) = folder(&[&format!("{deep}x.csv"), &format!("{deep}a/y.csv")]);
+    let began = std::time::Instant::now();
+    let mut found = listed(&format!("{root}/{}*.csv", "**/a/".repeat(12))).await;
+    found.sort();
+    assert_eq!(found, ["x.csv", "y.csv"]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 /// The rest of what such a file holds would be missing without a word.
 #[tokio::test]
 async fn a_file_with_more_bytes_than_its_file_system_tells_of_is_refused() {
