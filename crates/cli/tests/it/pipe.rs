@@ -63,6 +63,10 @@ fn a_killed_pipe_that_brings_other_bytes_is_refused() {
         assert!(refused.stderr.contains("hint: give the file as it was"), "{what}\n{}", refused.stderr);
     }
 
+    let refused = load(&scene, &gzip(&plain)).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("expected plain data, as when the job began, got gzip data"), "{refused}");
+    assert!(refused.contains("hint: give the file as it was"), "{refused}");
+
     load(&scene, &plain).run(PATIENCE).expect_code(0);
     scene.assert_exact("as it was");
 }

@@ -5,12 +5,13 @@
 //! and pipes are read in the thread that decodes.
 
 use crate::Context;
+use crate::done;
 use crate::pipeline::{Run, unwanted};
 use crate::retry::{self, Patience};
 use bytes::{Buf, Bytes};
 use howdah_model::{Error, ErrorKind, Event, Plan, Result, Stage};
 use howdah_source::{BlockStream, Object};
-use howdah_transcode::decompress::BgzfEnd;
+use howdah_transcode::decompress::{self, BgzfEnd, SNIFF_BYTES};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -274,6 +275,23 @@ impl StoredBytes {
     /// Time spent waiting for stored bytes, to be told from the time spent decoding.
     pub(super) fn waited_ns(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.waited_ns)
+    }
+
+    /// What is compressed otherwise than when the job began would be told as damaged, or as other records.
+    pub(super) fn expect_codec(&mut self, run: &Run, file_no: u32) -> Result<()> {
+        let head = self.fill_buf().map_err(decompress::error)?;
+        // A writer may give a few bytes at first, which do not tell.
+        let Some(head) = head.get(..SNIFF_BYTES) else { return Ok(()) };
+        let expected = run.plan.file(file_no).codec;
+        match decompress::sniff(head) {
+            Ok(codec) if codec != expected => {
+                let (expected, got) = (decompress::name(expected), decompress::name(codec));
+                let message = format!("expected {expected} data, as when the job began, got {got} data");
+                Err(Error::new(ErrorKind::SourceChanged, message)
+                    .with_hint(done::other_bytes_hint(run, file_no)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn next_block(&mut self) -> Result<Option<Bytes>> {

@@ -116,7 +116,12 @@ impl<'a> Splitter<'a> {
         let run = &feeder.run;
         let file = run.plan.file(file_no);
         let care = run.plan.table(file.table_no).care;
-        let stored = StoredBytes::new(run, file_no, opened, &feeder.handle);
+        // Nothing else tells whether a run that goes on gets the same bytes.
+        let digests = file.version.is_none() && run.ledger.is_some();
+        let mut stored = StoredBytes::new(run, file_no, opened, &feeder.handle);
+        if digests {
+            stored.expect_codec(run, file_no)?;
+        }
         let (waited_ns, lacks_end) = (stored.waited_ns(), stored.lacks_end());
         let decoder = plain_of(feeder, file_no, stored)?;
         let mut splitter = Splitter {
@@ -133,8 +138,7 @@ impl<'a> Splitter<'a> {
             counts: run.tally.file(file_no).mends_so_far().filter(|_| care == Care::Rewritten),
             omitted: Omitted::default(),
             receipts: run.receipts(file_no),
-            // Nothing else tells whether a run that goes on gets the same bytes.
-            digests: file.version.is_none() && run.ledger.is_some(),
+            digests,
             ended: false,
         };
         splitter.skip_header(first_byte(&run.plan, file))?;

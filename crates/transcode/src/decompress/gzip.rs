@@ -3,7 +3,7 @@
 //! Zero bytes behind the last member are padding, as for `gzip -d`; anything else there is an error.
 //! Lengths and checksums of all members are verified.
 
-use super::refuse;
+use super::{first_byte, garbage_behind};
 use flate2::bufread::GzDecoder;
 use std::io::{self, BufRead, Read};
 
@@ -37,16 +37,7 @@ fn next_member<R: BufRead>(mut stored: R) -> io::Result<At<R>> {
         None => Ok(At::End),
         Some(0) => skip_padding(&mut stored).map(|()| At::End),
         Some(0x1F) => Ok(At::Member(Box::new(GzDecoder::new(stored)))),
-        Some(_) => Err(trailing_garbage()),
-    }
-}
-
-fn first_byte(stored: &mut impl BufRead) -> io::Result<Option<u8>> {
-    loop {
-        match stored.fill_buf() {
-            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
-            result => return result.map(|bytes| bytes.first().copied()),
-        }
+        Some(_) => Err(garbage_behind("gzip")),
     }
 }
 
@@ -78,17 +69,9 @@ fn skip_padding(stored: &mut impl BufRead) -> io::Result<()> {
             return Ok(());
         }
         if padding.iter().any(|&byte| byte != 0) {
-            return Err(trailing_garbage());
+            return Err(garbage_behind("gzip"));
         }
         let length = padding.len();
         stored.consume(length);
     }
-}
-
-fn trailing_garbage() -> io::Error {
-    refuse(
-        "the gzip data is followed by bytes that are not gzip",
-        "The file may have been overwritten or appended to. `gzip -t FILE` tells more; `gzip -dc FILE | howdah load -` \
-         loads what comes before.",
-    )
 }

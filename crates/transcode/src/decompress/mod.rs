@@ -8,6 +8,7 @@
 //! comes next.
 
 mod ahead;
+mod bzip2;
 mod gzip;
 mod lz4;
 mod parts;
@@ -36,7 +37,7 @@ pub fn decoder<'a, R: BufRead + Send + 'a>(codec: Codec, stored: R) -> Result<Bo
         Codec::None => Box::new(stored),
         Codec::Gzip => explained(codec, gzip::Members::new(stored)),
         Codec::Zstd => explained(codec, zstd::frames(stored).map_err(set_up)?),
-        Codec::Bzip2 => explained(codec, bzip2::bufread::MultiBzDecoder::new(stored)),
+        Codec::Bzip2 => explained(codec, bzip2::Streams::new(stored)),
         Codec::Xz => explained(codec, xz::streams(stored).map_err(set_up)?),
         Codec::Lz4 => explained(codec, lz4::Frames::new(stored)),
     })
@@ -101,7 +102,24 @@ fn refuse(message: impl Into<String>, hint: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::Decompress, message).with_hint(hint))
 }
 
-fn name(codec: Codec) -> &'static str {
+/// The file may have been overwritten or appended to.
+fn garbage_behind(name: &str) -> io::Error {
+    let hint =
+        format!("`{name} -t FILE` tells more; `{name} -dc FILE | howdah load -` loads what comes before");
+    refuse(format!("the {name} data is followed by bytes that are not {name}"), &hint)
+}
+
+fn first_byte(stored: &mut impl BufRead) -> io::Result<Option<u8>> {
+    loop {
+        match stored.fill_buf() {
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.map(|bytes| bytes.first().copied()),
+        }
+    }
+}
+
+/// As errors call it.
+pub fn name(codec: Codec) -> &'static str {
     match codec {
         Codec::None => "plain",
         Codec::Gzip => "gzip",

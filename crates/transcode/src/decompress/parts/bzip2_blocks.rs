@@ -6,7 +6,8 @@
 //! its own, and both are verified.
 
 use super::{Cut, FILL_BYTES, Kind, Part, fill};
-use bzip2::bufread::{BzDecoder, MultiBzDecoder};
+use crate::decompress::bzip2::Streams;
+use bzip2::bufread::BzDecoder;
 use std::io::{self, BufRead, Chain, Cursor, Read};
 
 const BLOCK: u64 = 0x3141_5926_5359;
@@ -256,7 +257,7 @@ enum At<R> {
     Between(R),
     /// Its first bytes, and the others.
     Block(Chain<Cursor<Vec<u8>>, BzDecoder<Cursor<Vec<u8>>>>, End, R),
-    Streams(MultiBzDecoder<Chain<Cursor<Vec<u8>>, R>>),
+    Streams(Streams<Chain<Cursor<Vec<u8>>, R>>),
     Failed,
 }
 
@@ -314,7 +315,7 @@ impl<R: BufRead> Read for InOrder<R> {
                     if rest.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    At::Streams(MultiBzDecoder::new(rest))
+                    At::Streams(Streams::new(rest))
                 }
                 At::Block(mut decoder, end, stored) => match decoder.read(out)? {
                     0 => {
