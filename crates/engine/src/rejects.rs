@@ -279,6 +279,18 @@ pub(crate) fn check(run: &Run) -> Result<()> {
 /// Where all of them are told, whatever is stored.
 const CHECK_HINT: &str = "howdah check with the same files and table lists them";
 
+/// What a check does not list: it has all rows before it looks at foreign keys. No order of files would do, as sessions store them side by
+/// side.
+fn parents_hint(run: &Run) -> &'static str {
+    let Plan { job, tables, .. } = &run.plan;
+    match tables.len() > 1 && !job.arrival.is_staged() {
+        true => {
+            "; rows that foreign keys refuse until others of this load are in come in by --atomic, or by a load behind theirs"
+        }
+        false => "",
+    }
+}
+
 fn too_many(run: &Run, max: Option<MaxErrors>, rejected: u64, read: u64) -> Error {
     let records = counted(read, "record");
     let message = match max {
@@ -296,7 +308,7 @@ fn too_many(run: &Run, max: Option<MaxErrors>, rejected: u64, read: u64) -> Erro
         0 => CHECK_HINT.to_owned(),
         _ => format!("{CHECK_HINT}; those of chunks that are in stand in the ledger's table reject"),
     };
-    Error::new(ErrorKind::TooManyErrors, message).with_hint(hint)
+    Error::new(ErrorKind::TooManyErrors, message).with_hint(hint + parents_hint(run))
 }
 
 /// Rows (ascending) as numbers of records in the file, some of which may not have been sent.

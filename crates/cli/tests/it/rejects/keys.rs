@@ -223,3 +223,29 @@ fn a_row_that_repeats_one_which_a_trigger_refuses_is_stored() {
     let counts = "SELECT count(*) || ' ' || count(*) FILTER (WHERE code = id + 1) FROM t";
     assert_eq!(database.value(counts), format!("{} {}", PAIRS * 49, PAIRS - 1), "{}", done.stderr);
 }
+
+/// A check has all rows before it looks at foreign keys, and would find nothing.
+#[test]
+fn rows_that_come_before_those_they_refer_to_come_in_by_the_hint() {
+    let files = Files::new();
+    let ids = |of: fn(u64) -> String| (1..=1500).map(of).collect::<String>();
+    files.put("child.csv", format!("id,parent\n{}", ids(|id| format!("{id},{id}\n"))).as_bytes());
+    files.put("parent.csv", format!("id\n{}", ids(|id| format!("{id}\n"))).as_bytes());
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (id int, parent int REFERENCES parent)",
+    );
+    // So much later do rows of the parent come.
+    database.sql(
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'; \
+         CREATE TRIGGER pause BEFORE INSERT ON parent FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+    );
+    let load = || howdah("load").args(["--to", &database.conninfo(), "--on-error", "skip"]);
+    let source = files.path().join("{table}.csv");
+    let refused = load().arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("the table refuses all of the first"), "{refused}");
+    assert!(refused.contains("come in by --atomic, or by a load behind theirs"), "{refused}");
+    database.sql("DROP TRIGGER pause ON parent; TRUNCATE parent, child");
+    load().args(["--atomic", "--force"]).arg(&source).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(*) FROM child"), "1500");
+}
