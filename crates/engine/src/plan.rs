@@ -263,8 +263,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     let history = &settled.history;
     let dated = Box::pin(around_rows(context, &session, &mut plan, &rows_to_come, history, to_load)).await?;
     unused_options::warn(context, &session, &mut plan, &placed).await?;
-    plan.warnings.extend(sources::untold(&job, &plan.files));
-    plan.warnings.extend(sources::cut_off(&plan.files).into_iter().chain(came).chain(read_otherwise));
+    plan.warnings.extend(sources::doubts(&job, &plan.files).chain(came).chain(read_otherwise));
     let extent = extent(connection.server_cpus(), &plan, &placed);
     let layout = lay_out(&mut plan, &settled, extent)?;
     connection.keep(session);

@@ -65,8 +65,13 @@ fn not_told_apart(shown: &str) -> Error {
         .with_hint("load them one after the other, each with a --job-id of its own")
 }
 
+/// What there is to say about files, whatever they hold.
+pub(super) fn doubts(job: &Job, files: &[FilePlan]) -> impl Iterator<Item = String> {
+    untold(job, files).into_iter().chain(cut_off(files))
+}
+
 /// URLs of which nothing tells whether an earlier job has loaded them, where that was asked for.
-pub(super) fn untold(job: &Job, files: &[FilePlan]) -> Vec<String> {
+fn untold(job: &Job, files: &[FilePlan]) -> Vec<String> {
     let is_asked = job.known == KnownFiles::Skip && !job.force && job.id.is_none();
     let untold = files.iter().filter(|file| is_asked && file.rereadable && file.version.is_none());
     let message = |file: &FilePlan| {
@@ -133,7 +138,7 @@ fn path_of(location: &str) -> &str {
 
 /// What is said of files without a byte that are compressed by their names: also what holds nothing is some bytes long when it is
 /// compressed, so that whoever wrote them has not come to it.
-pub(super) fn cut_off(files: &[FilePlan]) -> Option<String> {
+fn cut_off(files: &[FilePlan]) -> Option<String> {
     let is_compressed = |file: &&FilePlan| {
         file.stored_bytes == Some(0)
             && path_of(&file.location).rsplit_once('.').is_some_and(|(_, extension)| is_codec(extension))

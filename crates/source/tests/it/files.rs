@@ -216,7 +216,7 @@ async fn several_globs_across_folders_look_at_each_folder_once() {
     let mut found = listed(&format!("{root}/{}*.csv", "**/a/".repeat(12))).await;
     found.sort();
     assert_eq!(found, ["x.csv", "y.csv"]);
-    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 /// The rest of what such a file holds would be missing without a word.
@@ -230,7 +230,7 @@ async fn a_file_with_more_bytes_than_its_file_system_tells_of_is_refused() {
     assert_eq!(range(&object, 0, 10).await.unwrap_err().kind(), ErrorKind::SourceIo);
     let (folder, _root) = folder(&["empty.csv"]);
     let path = folder.path().join("empty.csv");
-    std::fs::write(&path, "").unwrap();
+    fs::write(&path, "").unwrap();
     let object = sources(&[]).open(path.to_str().unwrap(), None).await.unwrap();
     assert_eq!(stream(&object, 0).await.unwrap(), b"");
     assert_eq!(range(&object, 0, 10).await.unwrap(), b"");
