@@ -30,6 +30,9 @@ const IDLE_SECONDS: u64 = 30;
 /// In which S3 names the region of a bucket, also to those who may not read it.
 const REGION_HEADER: &str = "x-amz-bucket-region";
 
+/// In which Azure says why, also where an answer has no body.
+const CODE_HEADER: &str = "x-ms-error-code";
+
 /// What is read of an answer that is not 2xx, to find its code.
 const ERROR_BODY_BYTES_MAX: usize = 8 << 10;
 
@@ -151,9 +154,12 @@ async fn succeeded(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let status = answer.status().as_u16();
     let named = answer.headers().get(REGION_HEADER).and_then(|region| region.to_str().ok());
     let named = named.filter(|region| is_region(region)).map(str::to_owned);
+    let said = answer.headers().get(CODE_HEADER).and_then(|code| code.to_str().ok());
+    let said = said.filter(|code| is_code(code)).map(str::to_owned);
     let body = head_of(answer.into_body()).await;
     let region = named.or_else(|| find_region(&body));
-    Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code: find_code(&body), region }))
+    let code = said.or_else(|| find_code(&body)).or_else(|| find_refusal(&body));
+    Err(HttpError::new(HttpErrorKind::Unknown, Status { status, code, region }))
 }
 
 /// The client that is there, or the first that is made.
@@ -186,9 +192,21 @@ async fn head_of(body: HttpResponseBody) -> String {
 /// The `<Code>` of an XML error answer.
 pub(crate) fn find_code(body: &str) -> Option<String> {
     let (code, _) = body.split_once("<Code>")?.1.split_once("</Code>")?;
-    let is_word =
-        !code.is_empty() && code.len() <= 64 && code.chars().all(|each| each.is_ascii_alphanumeric());
-    is_word.then(|| code.to_owned())
+    is_code(code).then(|| code.to_owned())
+}
+
+fn is_code(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 64 && text.chars().all(|each| each.is_ascii_alphanumeric())
+}
+
+/// Why no token is handed out, by a word of OAuth (RFC 6749, 5.2).
+fn find_refusal(body: &str) -> Option<String> {
+    let told: serde_json::Value = serde_json::from_str(body).ok()?;
+    let word = told.get("error")?.as_str()?;
+    let is_word = !word.is_empty()
+        && word.len() <= 64
+        && word.chars().all(|each| each.is_ascii_lowercase() || each == '_');
+    is_word.then(|| word.to_owned())
 }
 
 /// The region that S3 expected a signature for.
@@ -213,6 +231,9 @@ mod tests {
         assert_eq!(find_code("<Error><Code>SlowDown</Code><Key>k</Key>").as_deref(), Some("SlowDown"));
         assert_eq!(find_code("<Code>a <b></Code>"), None);
         assert_eq!(find_code("busy"), None);
+        let refusal = r#"{"error": "invalid_grant", "error_description": "Token has been revoked."}"#;
+        assert_eq!(find_refusal(refusal).as_deref(), Some("invalid_grant"));
+        assert_eq!(find_refusal(r#"{"error": {"code": 403}}"#), None);
     }
 
     #[tokio::test]

@@ -57,8 +57,11 @@ pub(crate) fn of_asking(
     asked: Asked,
 ) -> Error {
     let told = of_request(error, access, location);
-    let is_plain = |status: &&Status| {
-        status.status == 403 && matches!(status.code.as_deref(), None | Some("AccessDenied"))
+    let is_plain = |status: &&Status| match status.code.as_deref() {
+        None | Some("AccessDenied") => status.status == 403,
+        // Azure's, which tells whether a key is there to whoever may read it.
+        Some("AuthorizationPermissionMismatch") => asked == Asked::Listing,
+        Some(_) => false,
     };
     let Some(status) = chain(error).filter_map(|cause| cause.downcast_ref()).find(is_plain) else {
         return told;
@@ -70,7 +73,7 @@ pub(crate) fn of_asking(
         ),
         Asked::Listing => (
             "listing the bucket is denied",
-            "name its objects one by one, which needs no right to list (s3:ListBucket, storage.objects.list)",
+            "name its objects one by one, which needs no right to list (s3:ListBucket, storage.objects.list, l in a SAS token)",
         ),
     };
     let hint: Vec<&str> = told.hint().into_iter().chain([way_out]).collect();
@@ -151,7 +154,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 /// An error and what caused it. `io::Error` hides the error it wraps, so that is looked into as well.
-fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+pub(crate) fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |cause| {
         let cause: &'a (dyn StdError + 'static) = *cause;
         match cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
@@ -254,6 +259,9 @@ fn of_client(error: &reqwest::Error) -> Option<Error> {
     Some(Error::new(ErrorKind::SourceTransient, message))
 }
 
+/// Who has no credentials.
+const NOBODY_TO_AZURE: Access = Access::Store { scheme: Scheme::Az, anonymous: true };
+
 /// What versitygw says of an access key, with the status 404.
 const UNKNOWN_TO_VERSITYGW: &str = "XAdminUserNotFound";
 
@@ -275,11 +283,27 @@ fn of_status(status: &Status, access: Access) -> Error {
         (_, "InvalidAccessKeyId" | UNKNOWN_TO_VERSITYGW) => {
             (ErrorKind::SourceDenied, "the store does not know the access key")
         }
-        (_, "InvalidObjectState") => (ErrorKind::SourceIo, "the object is archived"),
+        (_, "InvalidObjectState" | "BlobArchived" | "BlobBeingRehydrated") => {
+            (ErrorKind::SourceIo, "the object is archived")
+        }
+        (_, "AuthenticationFailed") => {
+            (ErrorKind::SourceDenied, "the key or token is not the right one, or has expired")
+        }
+        (400 | 401, "invalid_grant" | "invalid_client" | "unauthorized_client" | "invalid_request") => {
+            (ErrorKind::SourceDenied, "whoever hands out tokens refuses the credentials")
+        }
+        (409, "PublicAccessNotPermitted") => {
+            (ErrorKind::SourceDenied, "nobody may read without credentials in this account")
+        }
         (400, "InvalidToken") => (ErrorKind::SourceDenied, "access is denied"),
         (400, "RequestTimeout") => (ErrorKind::SourceTransient, "the server is busy"),
         (401 | 403 | 407, _) => (ErrorKind::SourceDenied, "access is denied"),
         (404, "NoSuchBucket") => (ErrorKind::SourceNotFound, "there is no such bucket"),
+        (404, "ContainerNotFound") => (ErrorKind::SourceNotFound, "there is no such container"),
+        // What Azure says of containers that are not for everybody.
+        (404, "ResourceNotFound") if access == NOBODY_TO_AZURE => {
+            (ErrorKind::SourceDenied, "there is no such container, or it is not for everybody to read")
+        }
         (404 | 410, _) => (ErrorKind::SourceNotFound, "there is no such object"),
         (412, _) => (ErrorKind::SourceChanged, "the source changed since it was listed"),
         (408 | 425 | 429 | 500..=599, _) => (ErrorKind::SourceTransient, "the server is busy or broken"),
@@ -305,7 +329,27 @@ fn of_other_region(status: &Status) -> Option<Error> {
 
 fn hint_of_code(code: &str, access: Access) -> Option<&'static str> {
     let is_aws = matches!(access, Access::Store { scheme: Scheme::S3, .. });
+    let is_azure = matches!(access, Access::Store { scheme: Scheme::Az, .. });
     match code {
+        "BlobArchived" | "BlobBeingRehydrated" => {
+            Some("bring it back first (az storage blob set-tier --tier Hot), which takes hours")
+        }
+        "AuthenticationFailed" if is_azure && access != NOBODY_TO_AZURE => Some(
+            "set AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN with one that has not expired, for the account that is asked; and look at \
+             the clock of this machine",
+        ),
+        "AuthorizationFailure" if is_azure && access != NOBODY_TO_AZURE => Some(
+            "set AZURE_STORAGE_KEY, or AZURE_STORAGE_SAS_TOKEN with one that has not expired; or let this machine through the network rules \
+             of the account",
+        ),
+        "AuthorizationPermissionMismatch" if is_azure => Some(
+            "a SAS token needs the permissions r and l (sp=rl), an identity the role Storage Blob Data Reader",
+        ),
+        "InvalidResourceName" | "InvalidUri" if is_azure => Some(
+            "check the container's name, and the address that is set: a server that stands in for Azure has the account in it \
+             (http://127.0.0.1:10000/devstoreaccount1)",
+        ),
+        "invalid_grant" if !is_azure => Some("log in again: gcloud auth application-default login"),
         "SignatureDoesNotMatch" if is_aws => Some(
             "set AWS_SECRET_ACCESS_KEY to the one that was made with AWS_ACCESS_KEY_ID, or set AWS_PROFILE; a proxy that changes requests \
              spoils their signature, too",
@@ -330,6 +374,14 @@ fn hint(kind: ErrorKind, status: &Status, access: Access) -> Option<&'static str
                        temporary ones), of someone with s3:GetObject and s3:ListBucket";
     const AWS_ANONYMOUS: &str = "no AWS credentials were found, so the request was not signed: set AWS_PROFILE, or \
                                  AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+    const GOOGLE: &str = "set GOOGLE_APPLICATION_CREDENTIALS to the file of an account that may read the bucket \
+                          (storage.objects.get and storage.objects.list)";
+    const GOOGLE_ANONYMOUS: &str = "no Google credentials were found, so the request was not signed: set \
+                                    GOOGLE_APPLICATION_CREDENTIALS, or log in by gcloud auth application-default login";
+    const AZURE: &str =
+        "set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or another way in that AZURE_* names";
+    const AZURE_ANONYMOUS: &str = "no Azure credentials were found, so the request was not signed: set AZURE_STORAGE_KEY, \
+                                   AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING";
     match (kind, access) {
         (ErrorKind::SourceDenied, Access::Http) => {
             Some("sign the URL anew, or write user:password@ before the host")
@@ -337,12 +389,12 @@ fn hint(kind: ErrorKind, status: &Status, access: Access) -> Option<&'static str
         (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::S3, anonymous }) => {
             Some(if anonymous { AWS_ANONYMOUS } else { AWS })
         }
-        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::Gs, .. }) => {
-            Some("set GOOGLE_APPLICATION_CREDENTIALS to the file of an account that may read the bucket")
+        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::Gs, anonymous }) => {
+            Some(if anonymous { GOOGLE_ANONYMOUS } else { GOOGLE })
         }
-        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::Az, .. }) => Some(
-            "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or another way in that AZURE_* names",
-        ),
+        (ErrorKind::SourceDenied, Access::Store { scheme: Scheme::Az, anonymous }) => {
+            Some(if anonymous { AZURE_ANONYMOUS } else { AZURE })
+        }
         (ErrorKind::SourceChanged, _) => {
             Some("load a source that stays as it is, or start a new job for the new content")
         }

@@ -10,12 +10,14 @@
 
 mod among;
 mod aws;
+mod azure;
 mod bucket;
 mod client;
 mod container;
 mod environment;
 mod failure;
 mod file;
+mod google;
 mod http;
 mod list;
 mod listing;

@@ -6,6 +6,7 @@
     reason = "clippy.toml allows it in tests, which clippy does not see in their helpers"
 )]
 
+mod clouds;
 mod faulty_server;
 mod files;
 mod http;

@@ -98,7 +98,7 @@ async fn google_and_azure_are_read_the_same_way() {
     }
     server.change(|behaviour| behaviour.status = Some(403));
     let error = sources(&azure).open("az://c/f.csv", None).await.unwrap_err();
-    assert!(error.hint().unwrap().contains("AZURE_STORAGE_ACCOUNT_KEY"), "{error}");
+    assert!(error.hint().unwrap().contains("AZURE_STORAGE_KEY"), "{error}");
     assert_eq!(kind(sources(&[]).open("az://c/f.csv", None).await), ErrorKind::Usage);
 }
 
