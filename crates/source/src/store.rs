@@ -128,7 +128,16 @@ pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
         answer = bucket.store.get_opts(&path, first).await;
     }
     let answer = answer.map_err(|error| bucket.told_of(Asked::Key, &error, &location))?;
+    if is_folder(&answer) {
+        return Err(not_a_key());
+    }
     Ok(object(bucket, answer.meta, None))
+}
+
+/// Azure's accounts with folders, and programs that make folders elsewhere, show one as an empty object of its name without a slash.
+fn is_folder(answer: &GetResult) -> bool {
+    let mark = answer.attributes.get(&Attribute::Metadata("hdi_isfolder".into()));
+    answer.meta.size == 0 && mark.is_some_and(|mark| mark.eq_ignore_ascii_case("true"))
 }
 
 /// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another object.

@@ -2,7 +2,7 @@
 //! their servers say it.
 
 use crate::faulty_server::{Behaviour, Server};
-use crate::{noise, range, sources};
+use crate::{kind, noise, range, sources};
 use howdah_model::{Error, ErrorKind};
 
 const KEY: &str = "Z2VoZWltZ2VoZWlt";
@@ -72,6 +72,21 @@ async fn what_azure_has_against_a_request_is_said() {
     server.change(|behaviour| (behaviour.status, behaviour.extra_header) = (Some(403), header));
     let error = sources(&signed).list("az://c/t/").await.unwrap_err();
     assert_says(&error, denied, "listing the bucket is denied", "l in a SAS token");
+}
+
+/// An account with folders shows them as empty objects, which a load would take for a file without rows.
+#[tokio::test]
+async fn a_folder_of_azure_is_no_object() {
+    let folder = Behaviour { extra_header: "x-ms-meta-hdi_isfolder: true\r\n", ..Behaviour::of(Vec::new()) };
+    let server = Server::start(folder).await;
+    let variables = [
+        ("AZURE_STORAGE_ACCOUNT", "lake"),
+        ("AZURE_STORAGE_KEY", KEY),
+        ("AZURE_STORAGE_ENDPOINT", server.url.as_str()),
+    ];
+    assert_eq!(kind(sources(&variables).open("az://c/t", None).await), ErrorKind::SourceNotFound);
+    server.change(|behaviour| behaviour.extra_header = "");
+    sources(&variables).open("az://c/t", None).await.unwrap();
 }
 
 #[tokio::test]
