@@ -7,6 +7,7 @@
 
 pub(crate) mod arrival;
 mod as_begun;
+mod by_width;
 mod changed;
 pub(crate) mod columns;
 mod connecting;
@@ -290,9 +291,9 @@ async fn place(
 ) -> Result<Vec<(u32, Head)>> {
     let (context, session) = (heads.context, heads.session);
     let order: Vec<String> = sources.iter().map(|source| source.object.location().to_owned()).collect();
-    let heads = heads.read_all(sources).await?;
+    let found = heads.read_all(sources).await?;
     progress.steps.store(2, Relaxed);
-    let planning = Box::pin(tables::plan_all(context, session, job, &plan.job_id, heads));
+    let planning = Box::pin(tables::plan_all(&heads, job, &plan.job_id, found));
     let (mut tables, placed) = planning.await?;
     progress.steps.store(3, Relaxed);
     let placed = in_order(placed, &tables);

@@ -394,3 +394,25 @@ fn records_of_empty_fields_are_rows_as_copy_has_them_wherever_they_stand() {
         }
     }
 }
+
+/// Only the table tells whether `10#5` is one value.
+#[test]
+fn columns_of_the_table_choose_between_readings_that_are_nearly_as_likely() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"river 10#5\nstone 94#4\ngreen 77#3\nboat 4#2\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE one (a text); CREATE TABLE two (a text, b text); CREATE TABLE three (a text, b text, c text)");
+    let load = |table: &str, options: &[&str]| {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--header=false", "--table", table]);
+        load.args(options).arg(&source).run(PATIENCE)
+    };
+    let told = load("one", &[]).expect_code(0).stderr;
+    assert!(told.contains("'#' may be the delimiter as well; --delimiter settles it"), "{told}");
+    assert_eq!(database.value("SELECT min(a) FROM one"), "boat 4#2");
+    load("two", &[]).expect_code(0);
+    assert_eq!(database.value("SELECT min(a || '|' || b) FROM two"), "boat 4|2");
+    for (table, options) in [("three", &[][..]), ("one", &["--delimiter", "#", "--force"])] {
+        let refused = load(table, options).expect_code(1).stderr;
+        assert!(refused.contains("the file's records have 2 fields"), "{table}: {refused}");
+    }
+}

@@ -106,7 +106,7 @@ pub(super) async fn read_anew(
         .filter(|source| numbers.contains_key(source.object.real_location()))
         .map(Source::unread);
     let found = heads.read_all(found.collect()).await?;
-    let planning = Box::pin(tables::plan_all(heads.context, heads.session, &plan.job, &plan.job_id, found));
+    let planning = Box::pin(tables::plan_all(heads, &plan.job, &plan.job_id, found));
     let (tables, placed) = planning.await?;
     let mut told = Vec::new();
     for (table_no, head) in placed {

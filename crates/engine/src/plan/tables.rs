@@ -1,12 +1,13 @@
 //! The table each file goes to, as it is or as it is going to be made, and how COPY is told of the file.
 
 use super::arrival;
+use super::by_width;
 use super::columns::{self, Columns};
 use super::doubtful_headers::expect_known_names;
 use super::doubtful_text;
 use super::evolve;
 use super::field_targets;
-use super::head::{Head, Written};
+use super::head::{Head, Heads, Written};
 use super::ledger_of;
 use super::left_out;
 use super::locale;
@@ -56,12 +57,12 @@ struct Group {
 /// Plans for the tables of all files, and for each file the number of its plan. Files of one table that are
 /// written alike share a plan.
 pub(super) async fn plan_all(
-    context: &Context,
-    session: &Session,
+    of_heads: &Heads<'_>,
     job: &Job,
     job_id: &str,
     heads: Vec<Head>,
 ) -> Result<(Vec<TablePlan>, Vec<(u32, Head)>)> {
+    let (context, session) = (of_heads.context, of_heads.session);
     let mut plans: Vec<TablePlan> = Vec::new();
     let mut placed = Vec::new();
     let wholes = Wholes::new(context, job);
@@ -75,6 +76,7 @@ pub(super) async fn plan_all(
                     wholes.scan(heads.iter_mut(), Extent::All).await?;
                 }
                 nameless::prove_hollow(job, &table, &wholes, &mut heads).await?;
+                by_width::look_again(of_heads, job, &table, &mut heads).await?;
                 // To a table that is there an empty field in quotes is what it is to COPY.
                 for found in heads.iter_mut().filter_map(|head| head.found.as_mut()) {
                     (0..found.finding.width).for_each(|no| found.columns.take_empty(no));

@@ -105,6 +105,8 @@ pub struct Given {
     /// The columns that the fields fill, whatever a header says: a first record that may be data is only taken for a header if
     /// it names one of them.
     pub columns: Option<Vec<String>>,
+    /// So many fields a record has, if a reading that is nearly as likely as any other gives it as many.
+    pub width: Option<usize>,
     /// All of the dialect but what ends records: another sample of such records has shown more of it than a few of them can.
     pub dialect: Option<Dialect>,
 }
@@ -320,6 +322,9 @@ impl Finding {
         if !is_proven && let Some(first) = blocks::first_table(windows, &given, eol, &ranked) {
             width = first.first().map(|best| best.score.width);
             ranked = first;
+        }
+        if let Some(wanted) = given.width {
+            rank::prefer(&mut ranked, wanted);
         }
         let (probability, runner_up) = rank::chance(&ranked);
         self.probability = probability;

@@ -237,6 +237,24 @@ fn is_believable(score: &Score) -> bool {
     score.typed_columns > 0 || score.quoted_permille() > 300 || (score.width > 2 && regular)
 }
 
+/// Halvings of the odds up to which another reading is nearly as likely as the best one.
+const NEARLY_AS_LIKELY: f64 = 10.0;
+
+/// Puts the first reading with this width before the others, if it has no exception and is nearly as likely as the best one. It comes out twice
+/// as likely as that, so that it is told to be unsure.
+pub(super) fn prefer(ranked: &mut [Ranked], width: usize) {
+    let Some(best) = ranked.first().map(|best| best.halvings) else { return };
+    let is_wanted = |one: &Ranked| {
+        let score = &one.score;
+        let is_even = score.width == width && score.regular == score.records && score.flawed == 0;
+        is_even && one.halvings - best <= NEARLY_AS_LIKELY
+    };
+    if let Some(no) = ranked.iter().position(is_wanted).filter(|no| *no > 0) {
+        ranked[..=no].rotate_right(1);
+        ranked[0].halvings = best - 1.0;
+    }
+}
+
 /// The chance that the first one is right, and the first one that is really another.
 pub(super) fn chance(ranked: &[Ranked]) -> (f64, Option<(Dialect, f64)>) {
     let Some(best) = ranked.first() else { return (1.0, None) };
