@@ -32,7 +32,9 @@ pub(crate) async fn run(run: &Run) {
         run.is_at("VACUUM");
     }
     let due = stream::iter(&kept_from).filter_map(|relation| async move {
-        let work = on_session(context, async |session| upkeep::vacuum_if_due(session, relation).await);
+        let inserted = rows_inserted(run, relation);
+        let vacuuming = async |session: &Session| upkeep::vacuum_if_due(session, relation, inserted).await;
+        let work = on_session(context, vacuuming);
         let done = if asked.is_none() { context.stop.guard(work).await } else { Ok(false) };
         let vacuumed = matches!(done, Ok(true));
         tell_failure(run, &format!("VACUUM of {relation}"), done.map(|_| ()));
@@ -71,6 +73,15 @@ fn loaded(run: &Run) -> Vec<Loaded<'_>> {
         loaded.rows += run.tally.rows_of(no);
     }
     tables.into_values().collect()
+}
+
+/// Rows that this run has inserted into the table, as far as it knows: those of a partition by the table's name alone it does not.
+fn rows_inserted(run: &Run, relation: &Relation) -> u64 {
+    let has_key = run.plan.job.arrival.has_key();
+    let by_key = has_key.then(|| run.tally.changes_of(relation)).flatten();
+    let stored =
+        || loaded(run).iter().filter(|table| table.relation == relation).map(|table| table.rows).sum();
+    by_key.map_or_else(stored, |changes| changes.inserted)
 }
 
 /// Rows of the table that are new, changed or gone: records of a key that say what is there already make no statistics stale.
