@@ -455,6 +455,9 @@ async fn account(
     let forgets = run.plan.job.arrival.is_staged() && error.as_ref().is_some_and(arrival::is_for_good);
     if !loaded && !forgets {
         warn_of_waiting(run);
+        if status == Status::Failed {
+            warn_of_made(run);
+        }
     }
     if forgets || run.tuned.load(Relaxed) {
         // Until here it held the job.
@@ -488,6 +491,22 @@ fn warn_of_waiting(run: &Run) {
     run.warn(format!(
         "rows of this job wait in staging tables for its next run ({further}); {restore} drops them"
     ));
+}
+
+/// A table that was made for a reading of the file that did not hold stands in the way of a better one.
+fn warn_of_made(run: &Run) {
+    if run.tally.rows_stored() > 0 {
+        return;
+    }
+    let made = run.plan.tables.iter().filter(|table| table.create.is_some());
+    let made: BTreeSet<String> = made.map(|table| table.table.relation.to_string()).collect();
+    if !made.is_empty() {
+        let made: Vec<String> = made.into_iter().collect();
+        run.warn(format!(
+            "{}: made by this load and still empty; whoever reads the file otherwise has to drop what was made first",
+            made.join(", ")
+        ));
+    }
 }
 
 /// After a failure that the same files and tables would meet again, nothing waits in staging tables any more. What was rejected of

@@ -159,3 +159,29 @@ fn all_tables_are_loaded_where_they_can_be_found() {
     assert!(refused.stderr.contains(&format!("record {}, byte ", RECORDS + 1)), "{}", refused.stderr);
     assert!(refused.stderr.contains("hint: decompress the file"), "{}", refused.stderr);
 }
+
+/// A field that only later records have makes no other table of these, whatever is said of it.
+#[test]
+fn records_with_a_field_more_than_the_others_are_refused_as_copy_refuses_them() {
+    let files = Files::new();
+    let four: String = (1..=10).map(|no| format!("{no},item {no},{no},EUR\n")).collect();
+    let source = files.put("d.csv", format!("id,name,qty\n1,item 1,1\n2,item 2,2\n{four}").as_bytes());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text, qty int, currency text)");
+    let load_t = |option: &[&str]| {
+        load(&database).args(["--table", "t"]).args(option.iter().copied()).arg(&source).run(PATIENCE)
+    };
+    let refused = load_t(&[]).expect_code(1).stderr;
+    assert!(refused.contains("record 3") && !refused.contains("several tables"), "{refused}");
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    let told = load_t(&["--lenient"]).expect_code(3).stderr;
+    assert!(told.contains("10 records left out"), "{told}");
+    let refused =
+        load(&database).args(["--create", "--table", "new"]).arg(&source).run(PATIENCE).expect_code(1);
+    let made = database.value("SELECT to_regclass('new') IS NOT NULL");
+    assert!(
+        made != "t" || refused.stderr.contains("made by this load and still empty"),
+        "{}",
+        refused.stderr
+    );
+}

@@ -70,10 +70,11 @@ pub(super) async fn shape(
         ));
     }
     check_primary_key(&order, &job.shaping.primary_key)?;
+    let points_alone = has_points_alone(heads, &seen);
     let mut columns = Vec::new();
     for name in order {
         let column = seen.remove(&name).unwrap_or_default();
-        let column = new_column(session, job, name, &column);
+        let column = new_column(session, job, name, &column, points_alone);
         columns.push(context.connection.attend(session, column).await?);
     }
     take_empty(job, &columns, heads)?;
@@ -264,7 +265,20 @@ pub(super) async fn told_column(session: &Session, job: &Job, name: &str) -> Res
     Ok(Some(NewColumn { name, type_name, evidence, may_widen: false, empty_is_null: false }))
 }
 
-async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> Result<NewColumn> {
+/// A comma is between fields, and a point is the decimal sign of some column: `"1,7"` in another is more likely a list.
+fn has_points_alone(heads: &[Head], seen: &BTreeMap<String, Seen>) -> bool {
+    let mut dialects =
+        heads.iter().filter_map(|head| head.found.as_ref()).map(|found| &found.finding.dialect);
+    dialects.all(|dialect| dialect.delimiter == ",") && seen.values().any(|column| column.state.has_points())
+}
+
+async fn new_column(
+    session: &Session,
+    job: &Job,
+    name: String,
+    seen: &Seen,
+    points_alone: bool,
+) -> Result<NewColumn> {
     if let Some(told) = told_column(session, job, &name).await? {
         let empty_is_null = seen.quoted_empty && has_no_empty_value(&told.type_name);
         return Ok(NewColumn { empty_is_null, ..told });
@@ -273,6 +287,17 @@ async fn new_column(session: &Session, job: &Job, name: String, seen: &Seen) -> 
     // What may become text later must be able to hold the empty text.
     if seen.quoted_empty && seen.incomplete {
         state.observe(b"");
+    }
+    if points_alone && state.may_be_lists() {
+        let evidence =
+            "numbers with a comma, which may be lists: other columns have a point before fractions";
+        return Ok(NewColumn {
+            name,
+            type_name: "text".to_owned(),
+            evidence: evidence.to_owned(),
+            may_widen: false,
+            empty_is_null: false,
+        });
     }
     let inferred = state.finish(!seen.incomplete);
     Ok(NewColumn {

@@ -10,10 +10,13 @@ use super::table::{Line, Lines, Profile, agreement};
 use super::windows::Window;
 use crate::cells::{Cells, Next, Record};
 use howdah_model::Dialect;
-use shapes::{are_alike, is_no_name};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use sure_names::are_sure_names;
 
+pub(super) use by_words::{has_word, is_identifier};
+
+mod by_words;
 mod shapes;
 mod sure_names;
 
@@ -31,105 +34,21 @@ impl Verdict {
     }
 }
 
+/// So many values of another kind than their columns are names.
+const OTHERS_MIN: usize = 2;
+
 /// More header lines than this are not looked for.
 pub(super) const HEADER_LINES_MAX: usize = 6;
 
 /// Lines below a header that its words are compared with.
 pub(super) const COMPARED_LINES: usize = 200;
 
-/// What speaks at least against names of which one comes again as a value: more than all else for them.
-const RECURS: f64 = -6.0;
-
-/// The same where the only names in columns of numbers would be values with a mark: as much as a usual name speaks for them, for
-/// `city,<18,>=18` may be one.
+/// What speaks against names where the only ones in columns of numbers would be values with a mark: as much as a usual name speaks for
+/// them, for `city,<18,>=18` may be one.
 const MARKED: f64 = -1.5;
 
-/// Words that name columns in many a file; part of a name split at anything but letters.
-const WORDS: &[&str] = &[
-    "id",
-    "name",
-    "date",
-    "time",
-    "year",
-    "month",
-    "day",
-    "type",
-    "code",
-    "value",
-    "city",
-    "country",
-    "state",
-    "address",
-    "email",
-    "phone",
-    "title",
-    "description",
-    "status",
-    "category",
-    "count",
-    "amount",
-    "price",
-    "total",
-    "first",
-    "last",
-    "age",
-    "sex",
-    "gender",
-    "lat",
-    "lon",
-    "latitude",
-    "longitude",
-    "number",
-    "no",
-    "key",
-    "url",
-    "comment",
-    "comments",
-    "notes",
-    "note",
-    "region",
-    "zip",
-    "postcode",
-    "street",
-    "class",
-    "group",
-    "color",
-    "colour",
-    "size",
-    "user",
-    "username",
-    "lang",
-    "language",
-    "label",
-    "text",
-    "nom",
-    "datum",
-    "fecha",
-    "nombre",
-    "nummer",
-    "ort",
-    "stadt",
-    "land",
-    "preis",
-    "menge",
-    "qty",
-    "quantity",
-    "product",
-    "company",
-    "department",
-    "author",
-    "kind",
-    "level",
-    "rank",
-    "score",
-    "source",
-    "target",
-    "parent",
-    "index",
-    "uuid",
-    "column",
-    "field",
-];
+/// What speaks for years in a row as the names of columns of words.
+const YEARS: f64 = 2.0;
 
 /// Which header line a line would be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +75,8 @@ pub(super) fn verdict(
     let marked = marked_values(lines, no, &classes, reader, window);
     // A number with a mark is neither a value of its column nor a name.
     let text = text - marked.numbers.min(text);
+    let text =
+        text + if place == Place::First { others_that_name(lines, no, &classes, reader, window) } else { 0 };
     if typed > 0 && same + text > 0 {
         let (numbers, truths) = match place {
             Place::First => values_that_name(lines, no, profile, reader, window),
@@ -169,7 +90,10 @@ pub(super) fn verdict(
         let weight = if is_record { -1.0 - same as f64 } else { 1.0 + text as f64 };
         return Verdict { weight, by_types: true };
     }
-    let words = by_words(lines, no, &classes, reader, window);
+    if place == Place::First && years_name_words(lines, no, profile, reader, window) {
+        return Verdict { weight: YEARS, by_types: true };
+    }
+    let words = by_words::weight(lines, no, &classes, reader, window);
     let weight = if marked.numbers + marked.missing > 0 { words + MARKED } else { words };
     Verdict { weight, by_types: false }
 }
@@ -286,6 +210,52 @@ fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> Ve
     if years || (corner && rising) { columns } else { Vec::new() }
 }
 
+/// How many days and times in a line name columns of numbers, as in a table with a column for each day, and how many numbers columns of
+/// truths. One may be a value that is astray; of several that differ no record is made.
+fn others_that_name(
+    lines: &Lines,
+    no: usize,
+    classes: &[Option<Class>],
+    reader: &mut Reader,
+    window: &Window,
+) -> usize {
+    let kinds = lines.kinds(no);
+    let is_other = |column: &usize| {
+        matches!(
+            (kinds[*column].class(), classes[*column]),
+            (Some(Class::Moment), Some(Class::Number | Class::Boolean))
+                | (Some(Class::Number), Some(Class::Boolean))
+        )
+    };
+    let columns: Vec<usize> = (0..kinds.len().min(classes.len())).filter(is_other).collect();
+    if columns.len() < OTHERS_MIN {
+        return 0;
+    }
+    let values = lines.values(no, reader, window);
+    let different: BTreeSet<&String> = columns.iter().map(|column| &values[*column]).collect();
+    if different.len() == columns.len() { columns.len() } else { 0 }
+}
+
+/// Two years in a row, or more, above columns that hold words and nothing else.
+fn years_name_words(
+    lines: &Lines,
+    no: usize,
+    profile: &Profile,
+    reader: &mut Reader,
+    window: &Window,
+) -> bool {
+    let kinds = lines.kinds(no);
+    let columns: Vec<usize> =
+        (0..kinds.len()).filter(|column| kinds[*column].class() == Some(Class::Number)).collect();
+    let values = lines.values(no, reader, window);
+    let years: Vec<f64> = columns.iter().filter_map(|column| values[*column].parse().ok()).collect();
+    let are_years = years.len() == columns.len()
+        && years.len() > 1
+        && years.iter().copied().all(is_year)
+        && years.windows(2).all(|pair| (pair[0] - pair[1]).abs() == 1.0);
+    are_years && columns.into_iter().all(|column| profile.holds_words_alone(column))
+}
+
 fn is_year(number: f64) -> bool {
     (1800.0..2200.0).contains(&number) && number.fract() == 0.0
 }
@@ -301,107 +271,6 @@ fn hold_years(lines: &Lines, from: usize, columns: &[usize], reader: &mut Reader
         years += usize::from(columns.iter().all(year));
     }
     !columns.is_empty() && years * 2 > seen
-}
-
-/// Without a typed column that could tell.
-pub(super) fn by_words(
-    lines: &Lines,
-    no: usize,
-    classes: &[Option<Class>],
-    reader: &mut Reader,
-    window: &Window,
-) -> f64 {
-    let names = lines.values(no, reader, window);
-    let kinds = lines.kinds(no);
-    let filled = names.iter().filter(|name| !name.is_empty()).count();
-    if filled == 0 || kinds.iter().any(|kind| kind.class().is_some() && *kind != Kind::Boolean) {
-        return -3.0;
-    }
-    // A header without a line below it has words alone to speak for it.
-    let mut weight: f64 = 0.5;
-    // The column of row numbers has often no name.
-    let corner = filled + 1 == names.len() && names[0].is_empty();
-    weight += if filled == names.len() || corner { 0.5 } else { -0.5 };
-    let mut sorted: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
-    sorted.sort_unstable();
-    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-        weight -= 1.5;
-    }
-    if names.iter().any(|name| name.len() > 60) {
-        weight -= 2.0;
-    }
-    if names.iter().any(|name| is_no_name(name)) {
-        weight -= 2.0;
-    }
-    let words = names.iter().filter(|name| has_word(name)).count();
-    weight += 1.5 * words.min(2) as f64;
-    weight += names.iter().filter(|name| is_identifier(name)).count().min(2) as f64 * 0.5;
-    weight + against_body(lines, no, &names, classes, reader, window)
-}
-
-/// A word that names columns is part of it.
-pub(super) fn has_word(name: &str) -> bool {
-    let mut parts = name.split(|c: char| !c.is_alphabetic()).filter(|part| !part.is_empty());
-    name.len() <= 40 && parts.any(|part| WORDS.iter().any(|word| part.eq_ignore_ascii_case(word)))
-}
-
-/// `first_name`, `FirstName`: words that are joined.
-pub(super) fn is_identifier(name: &str) -> bool {
-    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let camel =
-        name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
-    plain && (name.contains('_') || camel)
-}
-
-/// Names compared with the columns below: a name does not come again as a value, and does not look like one.
-fn against_body(
-    lines: &Lines,
-    no: usize,
-    names: &[String],
-    classes: &[Option<Class>],
-    reader: &mut Reader,
-    window: &Window,
-) -> f64 {
-    let mut bodies: Vec<Vec<String>> = vec![Vec::new(); names.len()];
-    // Usual names that all come again together are a header again, as in files that were put together.
-    let usual = names.iter().filter(|name| has_word(name) || is_identifier(name)).count() * 2 >= names.len();
-    let is_again = |values: &Vec<String>| names.len() > 1 && usual && values == names;
-    for below in (no + 1..lines.len()).take(COMPARED_LINES) {
-        let values = lines.values(below, reader, window);
-        if values.len() == names.len() && !is_again(&values) {
-            for (body, value) in bodies.iter_mut().zip(values) {
-                body.push(value);
-            }
-        }
-    }
-    // The only line of a file may as well be a record.
-    if bodies.iter().all(Vec::is_empty) {
-        return -0.5;
-    }
-    let (mut weight, mut recurs) = (0.0_f64, false);
-    for ((name, body), class) in names.iter().zip(&mut bodies).zip(classes) {
-        if name.is_empty() || body.is_empty() || class.is_some() {
-            continue;
-        }
-        let again = body.contains(name);
-        let alike = are_alike(name, body);
-        let same_length = body.len() > 2 && body.iter().all(|value| value.len() == body[0].len());
-        let lower = |text: &String| text.chars().all(|c| !c.is_uppercase());
-        let case_differs = body.len() > 1 && body.iter().all(|value| lower(value) != lower(name));
-        recurs |= again && (!has_word(name) || name.contains(' '));
-        body.sort_unstable();
-        let values = body.len();
-        body.dedup();
-        if again || alike {
-            weight -= 2.0;
-        } else {
-            weight += if body.len() * 2 <= values && values > 3 { 0.7 } else { 0.0 };
-            weight += if same_length && body[0].len() != name.len() { 1.0 } else { 0.0 };
-            weight += if case_differs { 0.7 } else { 0.0 };
-        }
-    }
-    // Columns that look named speak for less than one value that comes again.
-    if recurs { weight.min(RECURS) } else { weight }
 }
 
 /// A field without a name, in a header that has fewer of them than records have fields.

@@ -34,6 +34,7 @@ mod score;
 mod settle;
 mod table;
 mod table_end;
+mod undivided;
 mod windows;
 
 pub use cell_types::is_missing;
@@ -353,6 +354,9 @@ impl Finding {
                 self.unsure.push(describe::unsure(&self.dialect, other));
             }
         }
+        if given.delimiter.is_none() && self.unsure.iter().all(|unsure| unsure.option != "--delimiter") {
+            self.unsure.extend(undivided::doubt(&self.dialect, windows));
+        }
         if given.quote.is_none() && self.unsure.iter().all(|unsure| unsure.option != "--quote") {
             self.unsure.extend(settle::quotes_as_data(&self.dialect, windows));
         }
@@ -535,6 +539,10 @@ impl Finding {
                 counted(regions.start, "line"),
                 plural(regions.start, "has", "have")
             ));
+            self.unsure.extend(regions.many_above.then(|| Unsure {
+                what: format!("the {} before the table may be records", counted(regions.start, "line")),
+                option: "--format csv, which takes all lines for records,",
+            }));
         }
         if let Some(weight) = regions.header_weight {
             self.evidence.push(match regions.header_lines {

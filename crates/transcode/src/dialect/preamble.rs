@@ -5,7 +5,7 @@ use super::cell_types::{Class, Kind};
 use super::table::{Line, Lines, Profile, agreement};
 
 /// Metadata above a table has fewer lines than this.
-const METADATA_LINES_MAX: usize = 4;
+pub(super) const METADATA_LINES_MAX: usize = 4;
 
 /// The first line of the table of this width: its header, or its first record. Who says that there is no header wants the
 /// first record, and no names.

@@ -8,7 +8,7 @@ use super::cell_types::{Class, Kind};
 use super::declared_names;
 use super::footer;
 use super::header::{self, HEADER_LINES_MAX, Place};
-use super::preamble;
+use super::preamble::{self, METADATA_LINES_MAX};
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement, usual_width};
 use super::windows::{Window, Windows};
@@ -31,6 +31,8 @@ pub(super) struct Regions {
     pub(super) footer_lines: usize,
     /// Lines that are cut off at both ends though they have as many fields as a record, or no blank line above.
     pub(super) record_like: usize,
+    /// More lines stand above the table than metadata has, and than the table has records.
+    pub(super) many_above: bool,
 }
 
 /// All windows cut into lines.
@@ -105,6 +107,7 @@ pub(super) fn find(
         second: None,
         footer_lines: 0,
         record_like: 0,
+        many_above: false,
     };
     let declared = declared_names::line_above(&cut.head, start, width, &windows.head);
     match declared.filter(|_| given_header != Some(false)) {
@@ -145,9 +148,7 @@ pub(super) fn find(
         regions.record_like = below_record(&cut.tail, found..cut.tail.len(), width);
         regions.tail_end = (found < cut.tail.len() || window.padded).then_some(found);
     }
-    // `sep=;` has a delimiter, and says which one.
-    let declared = usize::from(declared_names::delimiter(&windows.head.text).is_some());
-    regions.record_like += record_like(&cut.head, declared.min(regions.start)..regions.start, width);
+    regions.look_above(cut, windows, data);
     regions
 }
 
@@ -165,11 +166,37 @@ fn record_like(lines: &Lines, range: Range<usize>, width: usize) -> usize {
     lines.iter().filter(written).filter(|line| line.width == width).count()
 }
 
+/// How many of these lines could be records that lack fields: they have half of them at least, more than the pairs that metadata come
+/// in, and values of their columns.
+fn short_records(lines: &Lines, range: Range<usize>, profile: &Profile) -> usize {
+    let (width, classes) = (profile.width(), profile.classes());
+    let may_be = |no: &usize| {
+        let line = &lines.lines[*no];
+        let (same, text) = agreement(lines.kinds(*no), &classes);
+        line.width > 2 && line.width < width && line.width * 2 >= width && same > 0 && text == 0
+    };
+    range.filter(|no| *no < lines.len()).filter(may_be).count()
+}
+
 impl Regions {
     /// How many lines right below the header are drawn, and hold no values.
     pub(super) fn lines_drawn_below_header(&self, head: &Lines) -> usize {
         let below = head.lines.iter().skip(self.start + self.header_lines);
         if self.header_lines == 0 { 0 } else { below.take_while(|line| line.ruled).count() }
+    }
+
+    /// Notices records among the lines above the table.
+    fn look_above(&mut self, cut: &Cut, windows: &Windows, data: usize) {
+        // `sep=;` has a delimiter, and says which one.
+        let declared = usize::from(declared_names::delimiter(&windows.head.text).is_some());
+        let above = declared.min(self.start)..self.start;
+        let profile = cut.profile(self.width, data, self.end);
+        self.record_like += record_like(&cut.head, above.clone(), self.width);
+        self.record_like += short_records(&cut.head, above, &profile);
+        let lines = cut.head.lines.iter().take(self.start);
+        let titles = lines.filter(|line| !line.is_blank() && !line.marked).count();
+        let records = self.end.unwrap_or(cut.head.len()).saturating_sub(data);
+        self.many_above = titles > records.max(METADATA_LINES_MAX);
     }
 
     fn find_header(&mut self, cut: &Cut, windows: &Windows, reader: &mut Reader, given: Option<bool>) {
@@ -386,8 +413,20 @@ fn is_border(
     if behind_blank {
         return agree >= 2 && agree * 10 >= beyond.len() * 6;
     }
-    let first_is_text = beyond.first().is_some_and(|no| is_all_text(lines.kinds(*no)));
-    agree == beyond.len() && (agree >= 5 || (agree >= 2 && first_is_text))
+    // Records that have a field more or less from here on are no table: names stand above one.
+    agree == beyond.len() && agree >= 2 && are_names_above(lines, beyond, other)
+}
+
+/// The first of these lines is text wherever those below it are not, and somewhere they are not.
+fn are_names_above(lines: &Lines, beyond: &[usize], width: usize) -> bool {
+    let Some((first, rest)) = beyond.split_first() else { return false };
+    let mut below = Profile::new(width);
+    for no in rest {
+        below.add(lines, *no..*no + 1);
+    }
+    let kinds = lines.kinds(*first);
+    let (same, text) = agreement(kinds, &below.classes());
+    is_all_text(kinds) && same == 0 && text > 0
 }
 
 /// Whether the first full line is a record of the table, and whether it is names.

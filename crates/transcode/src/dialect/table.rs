@@ -275,6 +275,16 @@ impl Profile {
         self.class(column).is_none() && self.counts.get(column).is_some_and(is_filled)
     }
 
+    /// A column has values, and all of them are text.
+    pub(super) fn holds_words_alone(&self, column: usize) -> bool {
+        let counts = self.counts.get(column);
+        counts.is_some_and(|counts| {
+            let others =
+                ALL_KINDS.iter().filter(|kind| kind.class().is_some()).any(|kind| counts[*kind as usize] > 0);
+            counts[Kind::Text as usize] > 0 && !others
+        })
+    }
+
     /// The class of most values of a column.
     pub(super) fn class(&self, column: usize) -> Option<Class> {
         let counts = self.counts.get(column)?;

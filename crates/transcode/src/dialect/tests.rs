@@ -6,6 +6,7 @@ use crate::cells::{Cells, Next, Record};
 mod apostrophes;
 mod copy_text;
 mod empty_records;
+mod first_lines;
 mod headers;
 mod long_texts;
 mod nothing;

@@ -225,7 +225,9 @@ impl ColumnState {
             return Err("digits in groups of three, which need not be numbers".to_owned());
         }
         let all_in_parentheses = has(dressed::PARENTHESES) && !self.some(dressed::NO_PARENTHESES);
-        if all_in_parentheses && !is_amount {
+        // `(1,2)` everywhere is a pair.
+        let is_open = !is_amount || decimal == ',' && self.may_be_lists();
+        if all_in_parentheses && is_open {
             return Err("digits in parentheses, which need not be numbers".to_owned());
         }
         // As in `1990-`: from that year on.
@@ -235,6 +237,24 @@ impl ColumnState {
         let evidence = format!("numbers written like {}", super::spelling(&reading));
         let type_name = self.grouped_type(side);
         Ok(Candidate { kind: Kinds::GROUPED, type_name, reading: Some(reading), evidence })
+    }
+
+    /// All values are numbers if a comma is their decimal sign, and nothing else says that they are numbers: no groups, no sign of a
+    /// currency or of percent. They may be pairs.
+    pub fn may_be_lists(&self) -> bool {
+        let is_grouped = self.seen
+            && self.possible.meet(Kinds::GROUPED)
+            && !self.possible.meet(Kinds::PLAIN_NUMBERS.or(Kinds::DATE));
+        let reading = self.decimal_sign().filter(|_| is_grouped).map(|sign| self.number_reading(sign));
+        matches!(
+            reading,
+            Some(Ok(Reading::Number { group: None, decimal: ',', currency: false, percent: false, .. }))
+        )
+    }
+
+    /// All values are numbers, and the decimal sign of some is a point.
+    pub fn has_points(&self) -> bool {
+        self.seen && self.possible.meet(Kinds::DECIMAL) && self.decimals.were_seen()
     }
 
     /// The decimal sign of all numbers, where they leave one open or have none.
@@ -397,6 +417,27 @@ mod tests {
         let inferred = state(values).finish(false);
         assert_eq!(inferred.reading, None);
         inferred.type_name
+    }
+
+    #[test]
+    fn pairs_are_no_numbers() {
+        assert_eq!(of(&["(1,2)", "(3,4)", "(10,20)"]), "text");
+        assert!(of(&["(1.50)", "(3.25)"]).starts_with("numeric"));
+        assert!(of(&["(1,50)", "3,25", "10,20"]).starts_with("numeric"));
+        assert!(of(&["(1,50 €)", "(3,25 €)", "(10,20 €)"]).starts_with("numeric"));
+        assert!(of(&["(1.234,50)", "(3,25)"]).starts_with("numeric"));
+        for (values, are_lists, have_points) in [
+            (&["1,7", "3,4", "10,20"][..], true, false),
+            (&["1,7 €", "3,4 €"], false, false),
+            (&["1.234,7", "3,4"], false, false),
+            (&["1,234", "3,456"], false, false),
+            (&["1.5", "3"], false, true),
+            (&["1", "3"], false, false),
+            (&["x", "1.5"], false, false),
+        ] {
+            let state = state(values);
+            assert_eq!((state.may_be_lists(), state.has_points()), (are_lists, have_points), "{values:?}");
+        }
     }
 
     #[test]

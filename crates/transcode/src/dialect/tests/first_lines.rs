@@ -1,0 +1,87 @@
+//! What the first lines of a file are, and where its table ends: names, records, titles.
+
+use super::super::HEADER_OPTION;
+use super::text;
+
+#[test]
+fn a_first_record_of_words_that_no_other_has_is_told() {
+    for (bytes, is_unsure) in [
+        ("Alice,admin\nBob,user\nCarl,user\nDora,user\nEve,user\nFay,user\n", true),
+        ("EUR,Euro,Europe\nUSD,Dollar,Other\nGBP,Pound,Other\nJPY,Yen,Other\n", true),
+        ("Berlin\nParis\nRome\nParis\nRome\n", true),
+        ("name,role\nBob,user\nCarl,user\nDora,user\nEve,user\nFay,user\n", false),
+        ("Land,Ort\nDE,Bonn\nFR,Lille\nIT,Pisa\nES,Vigo\n", false),
+        ("WER,WAS\nbob,user\ncarl,user\ndora,user\neve,admin\nfay,user\n", false),
+    ] {
+        let finding = text(bytes);
+        let unsure = finding.unsure.iter().any(|unsure| unsure.option == HEADER_OPTION);
+        assert_eq!((finding.header_rows, unsure), (1, is_unsure), "{bytes}: {}", finding.describe());
+    }
+}
+
+#[test]
+fn days_and_years_name_columns() {
+    for (bytes, names) in [
+        ("Country,1/22/20,1/23/20,1/24/20\nAfghanistan,0,0,1\nAlbania,0,2,3\n", 1),
+        ("Country,2024-01-01,2024-01-02\nAfghanistan,0,0\nAlbania,0,2\nAngola,3,4\n", 1),
+        ("Room,10:00,11:00\nA,1,0\nB,0,1\nC,2,1\n", 1),
+        ("Country,1990,1991\nChad,high,low\nMali,low,low\nPeru,low,high\n", 1),
+        ("id,1,2,3\n7,TRUE,FALSE,TRUE\n8,FALSE,FALSE,TRUE\n9,TRUE,TRUE,TRUE\n", 1),
+        ("Oslo,2024-01-01,0\nRome,3,0\nBern,2,4\nBonn,5,6\n", 0),
+        ("Chad,1990,1991\nMali,1992,low\nPeru,low,1993\nIran,low,low\n", 0),
+        ("Chad,1990,1995\nMali,high,low\nPeru,low,high\nIran,low,low\n", 0),
+    ] {
+        let finding = text(bytes);
+        assert_eq!(finding.header_rows, names, "{bytes}: {}", finding.describe());
+    }
+}
+
+/// Only a blank line or names begin another table.
+#[test]
+fn records_with_another_number_of_fields_are_no_other_table() {
+    let three: String = (0..20).map(|no| format!("{no},item {no},{no}\n")).collect();
+    let four: String = (20..40).map(|no| format!("{no},item {no},{no},EUR\n")).collect();
+    let words: String = (0..20).map(|no| format!("w{no},a,b,c\n").replace(char::is_numeric, "x")).collect();
+    for (bytes, begins, ends) in [
+        (format!("id,name,qty\n{three}{four}"), 0, None),
+        (format!("id,name,qty,currency\n{four}{three}"), 0, None),
+        (format!("id,name,qty\n1,item 1,1\n2,item 2,2\n{four}"), 0, None),
+        (format!("id,name,qty\n{three}{words}"), 0, None),
+        (format!("100,foo,\n200,bar,\n{four}"), 2, None),
+        (format!("id,name,qty\n{three}year,visitors\n2015,48210\n2016,51973\n"), 0, Some(21)),
+    ] {
+        let finding = text(&bytes);
+        let end = finding.plain.end_byte.map(|end| bytes[..end as usize].lines().count());
+        let told = finding.record_like;
+        assert_eq!((told, end), (begins, ends), "{bytes}: {}", finding.describe());
+    }
+    let names = "id,name,qty\n";
+    let comma = format!("{names}{three}");
+    let other = text(&format!("{comma}{}", comma.replace(',', ";")));
+    assert!(
+        other.unsure.iter().any(|unsure| unsure.what.contains("before the table")),
+        "{}",
+        other.describe()
+    );
+}
+
+#[test]
+fn a_sign_in_every_line_of_one_field_is_told() {
+    let widths = |first: usize, then: usize| {
+        let three = (0..first).map(|no| format!("{no},{no},{no}\n"));
+        let four = (0..then).map(|no| format!("{no},{no},{no},{no}\n"));
+        three.chain(four).collect::<String>()
+    };
+    for (bytes, is_told) in [
+        (format!("a,b,c\n{}", widths(200, 100)), true),
+        ((0..20).map(|no| format!("Lane {no}, Oslo\n")).collect(), true),
+        ((0..20).map(|no| format!("\"Lane {no}, Oslo\"\n")).collect(), false),
+        ((0..20).map(|no| format!("Lane {no}\n")).collect(), false),
+        (format!("place\n{}", "Lane, Oslo\n".repeat(9)), false),
+    ] {
+        let finding = text(&bytes);
+        let told = finding.unsure.iter().any(|unsure| unsure.option == "--delimiter");
+        // Or it is found to delimit.
+        assert!(told == is_told || finding.width > 1, "{bytes}: {}", finding.describe());
+    }
+}
