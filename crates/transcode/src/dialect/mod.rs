@@ -448,6 +448,9 @@ impl Finding {
         self.preamble_records = regions.start as u64;
         self.footer_records = regions.footer_lines as u64;
         self.record_like = regions.record_like as u64;
+        if given.delimiter.is_none() {
+            self.unsure.extend(undivided::doubt_by_ruler(&self.dialect, self.width, windows));
+        }
         self.explain(&regions);
         Ok(())
     }

@@ -85,3 +85,13 @@ fn a_sign_in_every_line_of_one_field_is_told() {
         assert!(told == is_told || finding.width > 1, "{bytes}: {}", finding.describe());
     }
 }
+
+#[test]
+fn a_drawn_line_that_shows_other_columns_is_told() {
+    let page = "     EMPNO ENAME       HIREDATE         SAL\n---------- ---------- --------- ----------\n      7369 SMITH      17-DEC-80        800\n      7499 ALLEN      20-FEB-81       1600\n      7521 WARD       22-FEB-81       1250\n";
+    let finding = text(page);
+    let told = finding.unsure.iter().any(|unsure| unsure.what.contains("a drawn line shows 4"));
+    assert!(told || finding.width == 4, "{}", finding.describe());
+    let fits = text("id    name\n----  ----\n1     ann\n2     bob\n3     cid\n");
+    assert!(fits.unsure.iter().all(|unsure| !unsure.what.contains("drawn")), "{}", fits.describe());
+}
