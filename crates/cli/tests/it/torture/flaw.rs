@@ -30,6 +30,10 @@ pub(super) enum Flaw {
     Range,
     /// A day that no calendar has.
     Day,
+    /// No label of an enum.
+    NoLabel,
+    /// The CHECK of a domain refuses it.
+    Domain,
     /// No day, and so no partition.
     NoPartition,
     /// The last field is missing.
@@ -55,7 +59,7 @@ pub(super) enum Flaw {
 }
 
 impl Flaw {
-    const ALL: [Flaw; 18] = [
+    const ALL: [Flaw; 20] = [
         Flaw::Check,
         Flaw::NoPart,
         Flaw::Excluded,
@@ -63,6 +67,8 @@ impl Flaw {
         Flaw::Type,
         Flaw::Range,
         Flaw::Day,
+        Flaw::NoLabel,
+        Flaw::Domain,
         Flaw::NoPartition,
         Flaw::Short,
         Flaw::Long,
@@ -88,6 +94,10 @@ impl Flaw {
         if flaws.iter().any(|flaw| matches!(flaw, Flaw::RaisedBefore | Flaw::RaisedAfter)) {
             flaws.retain(|flaw| *flaw != Flaw::TooLong);
         }
+        // That makes a column of characters of the domain.
+        if flaws.contains(&Flaw::TooLong) {
+            flaws.retain(|flaw| *flaw != Flaw::Domain);
+        }
         flaws
     }
 
@@ -104,11 +114,12 @@ impl Flaw {
                 true
             }
             Flaw::NoPartition => shape.is_dated(),
+            Flaw::NoLabel | Flaw::Domain => *shape == Shape::Typed,
             Flaw::TooLong => *shape != Shape::Wide,
             // Partitioned tables have none before PostgreSQL 17.
             Flaw::Excluded => {
                 mode.arrival == Arrival::Append
-                    && !(shape.is_dated() || *shape == Shape::Partitioned)
+                    && !shape.is_partitioned()
                     && (mode.is_staged() || knobs.indexes != "rebuild")
             }
             Flaw::OldKey => has_keys && mode.arrival == Arrival::Append,
@@ -137,9 +148,9 @@ impl Flaw {
     /// Codes of the server's by which it is refused: a row without a value of the key may have no partition to go to.
     pub(super) fn sqlstates(self) -> &'static [&'static str] {
         match self {
-            Flaw::Check | Flaw::NoPartition => &["23514"],
+            Flaw::Check | Flaw::NoPartition | Flaw::Domain => &["23514"],
             Flaw::NoPart => &["23502", "23514"],
-            Flaw::Type => &["22P02"],
+            Flaw::Type | Flaw::NoLabel => &["22P02"],
             Flaw::Range => &["22003"],
             Flaw::TooLong => &["22001"],
             Flaw::Excluded => &["23P01"],
@@ -162,7 +173,8 @@ impl Flaw {
             Flaw::Type => (2, "many".to_owned()),
             Flaw::Range => (3, "99999999999.00".to_owned()),
             Flaw::Day => (4, "2024-02-30".to_owned()),
-            Flaw::Orphan => (1, "300".to_owned()),
+            Flaw::Orphan | Flaw::NoLabel => (1, "300".to_owned()),
+            Flaw::Domain => (5, "never".to_owned()),
             Flaw::Forbidden => (0, "-1".to_owned()),
             Flaw::RaisedBefore => (5, "raise before".to_owned()),
             Flaw::RaisedAfter => (5, "raise after".to_owned()),

@@ -43,14 +43,20 @@ fn one_of<T: Copy>(random: &mut Rng, all: &[T]) -> T {
 impl Knobs {
     pub(super) fn draw(random: &mut Rng, shape: Shape, mode: Mode, is_superuser: bool) -> Knobs {
         // The client has to know the partition of each row.
-        let is_routed = shape == Shape::Partitioned && mode.arrival.is_frozen();
+        let is_routed = matches!(shape, Shape::Partitioned | Shape::Rest) && mode.arrival.is_frozen();
         let indexes: &[&str] =
             if mode.is_staged() { &["auto", "keep"] } else { &["auto", "keep", "rebuild", "rebuild"] };
-        let triggers: &[&str] = if mode.is_staged() { &["keep"] } else { &["keep", "disable"] };
+        // A row that no trigger has changed is another one than the model's.
+        let must_fire = mode.is_staged() || shape.is_amended();
+        let triggers: &[&str] = if must_fire { &["keep"] } else { &["keep", "disable"] };
         let partitions: &[&str] = if is_routed { &["direct"] } else { &["auto", "direct", "parent"] };
         // What stored a row leaves no trace where the row is written anew.
-        let verify: &[Option<&str>] =
-            if shape == Shape::Narrow { &[None] } else { &[None, None, Some("count"), Some("checksum")] };
+        let verify: &[Option<&str>] = match shape {
+            Shape::Narrow => &[None],
+            // A value that a trigger has changed is a difference.
+            Shape::Amended => &[None, Some("count")],
+            _ => &[None, None, Some("count"), Some("checksum")],
+        };
         let is_made = shape == Shape::Absent;
         let tune: &[Option<&str>] = if is_superuser {
             &[Some("server"), Some("server"), Some("table"), None]

@@ -70,17 +70,27 @@ impl Mode {
         if fault == Fault::DiskFull && shape.can_be_replaced() && random.u8(..3) == 0 {
             arrival = Arrival::Replace;
         }
+        if shape == Shape::Kin && arrival == Arrival::Append {
+            // Chunks of the one table may come before those rows of the other that they refer to.
+            return Mode { arrival, atomic: true, on_error: OnError::Stop };
+        }
         let can_be_atomic =
             matches!(arrival, Arrival::Append | Arrival::Merge { .. } | Arrival::InsertNew { .. })
                 && !shape.is_dated();
         let on_error = match random.u8(..10) {
             // What is too long or too large widens the column, and what a column is there for is not known before.
             _ if !arrival.can_leave_out() || shape.is_evolved() => OnError::Stop,
+            // What refers to a bad record is bad as well.
+            _ if shape == Shape::Kin => OnError::Stop,
             0..4 if shape != Shape::Absent => OnError::Skip,
             4..6 if !written.is_told() => OnError::Lenient,
             _ => OnError::Stop,
         };
-        Mode { arrival, atomic: can_be_atomic && random.u8(..3) == 0, on_error }
+        let atomic = can_be_atomic && random.u8(..3) == 0;
+        let mode = Mode { arrival, atomic, on_error };
+        // Queries would have to tell what a trigger makes of a row.
+        let asks = mode.is_staged() && on_error == OnError::Skip && shape.is_amended();
+        Mode { on_error: if asks { OnError::Stop } else { on_error }, ..mode }
     }
 
     /// Options of the command.
@@ -105,6 +115,8 @@ impl Mode {
 impl Arrival {
     fn draw(random: &mut Rng, shape: Shape) -> Arrival {
         let keep = [Keep::Only, Keep::Only, Keep::First, Keep::Last][random.usize(..4)];
+        // A row whose key is another one's is missing where others refer to it.
+        let keep = if shape == Shape::Kin { Keep::Only } else { keep };
         let coin = random.bool();
         if shape == Shape::Absent {
             return Arrival::Make { freeze: coin };

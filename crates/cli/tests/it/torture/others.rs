@@ -25,28 +25,41 @@ pub(super) enum Change {
     AddDay,
     AddMonth,
     AddTrigger,
+    /// Rows lie elsewhere afterwards.
+    VacuumFull,
+    Reindex,
+    Grant,
+    Comment,
+    SetDefault,
+    /// An option of the table beside those that a load sets.
+    SetOption,
 }
 
 impl Change {
     pub(super) fn draw(stage: &Stage, random: &mut Rng) -> Change {
         use Change::{
-            AddCheck, AddColumn, AddDay, AddMonth, AddTrigger, AlterType, CreateIndex, DetachPartition,
-            MovePartition, RenameColumn,
+            AddCheck, AddColumn, AddDay, AddMonth, AddTrigger, AlterType, Comment, CreateIndex,
+            DetachPartition, Grant, MovePartition, Reindex, RenameColumn, SetDefault, SetOption, VacuumFull,
         };
         let (shape, flaws) = (stage.scenario.shape, &stage.scenario.flaws);
         let of_partitions = [DetachPartition, MovePartition, AddDay, AddMonth];
-        let all = [AddColumn, AlterType, CreateIndex, RenameColumn, AddCheck, AddTrigger];
+        let of_columns = [AddColumn, AlterType, RenameColumn, SetDefault];
+        let all = [CreateIndex, AddCheck, AddTrigger, VacuumFull, Reindex, Grant, Comment, SetOption];
         let fits = |change: &Change| match change {
             DetachPartition | MovePartition => shape == Shape::Partitioned,
             AddDay => shape == Shape::Dated(Unit::Day),
             AddMonth => shape == Shape::Dated(Unit::Month),
             // A load that makes what the files have makes the column anew, and it cannot get its name back.
             RenameColumn => !shape.is_evolved(),
+            // What it has there already would be gone behind that.
+            Comment => shape != Shape::Laden,
+            SetOption => shape != Shape::Laden && !shape.is_partitioned(),
+            Reindex => !shape.is_partitioned(),
             // The constraint of that column is written otherwise from then on.
             AlterType => !flaws.iter().any(|flaw| matches!(flaw, Flaw::Check | Flaw::Excluded)),
             _ => true,
         };
-        let all: Vec<Change> = all.into_iter().chain(of_partitions).filter(fits).collect();
+        let all: Vec<Change> = all.into_iter().chain(of_columns).chain(of_partitions).filter(fits).collect();
         all[random.usize(..all.len())]
     }
 
@@ -72,6 +85,12 @@ impl Change {
                 "CREATE FUNCTION of_another() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
                  CREATE TRIGGER of_another AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION of_another()"
             }
+            Change::VacuumFull => "VACUUM FULL t",
+            Change::Reindex => "REINDEX TABLE t",
+            Change::Grant => "GRANT SELECT, UPDATE (score) ON t TO PUBLIC",
+            Change::Comment => "COMMENT ON TABLE t IS 'of another'",
+            Change::SetDefault => "ALTER TABLE t ALTER score SET DEFAULT 7",
+            Change::SetOption => "ALTER TABLE t SET (fillfactor = 50)",
         }
     }
 
@@ -84,7 +103,15 @@ impl Change {
             Change::RenameColumn => "ALTER TABLE t RENAME remark TO note",
             Change::AddCheck => "ALTER TABLE t DROP CONSTRAINT of_another",
             Change::DetachPartition => "ALTER TABLE t ATTACH PARTITION t_mid FOR VALUES FROM (90) TO (180)",
-            Change::MovePartition | Change::AddDay | Change::AddMonth => "SELECT",
+            Change::MovePartition
+            | Change::AddDay
+            | Change::AddMonth
+            | Change::VacuumFull
+            | Change::Reindex => "SELECT",
+            Change::Grant => "REVOKE ALL (score), ALL ON t FROM PUBLIC",
+            Change::Comment => "COMMENT ON TABLE t IS NULL",
+            Change::SetDefault => "ALTER TABLE t ALTER score DROP DEFAULT",
+            Change::SetOption => "ALTER TABLE t RESET (fillfactor)",
             Change::AddTrigger => "DROP TRIGGER of_another ON t; DROP FUNCTION of_another()",
         }
     }
@@ -92,6 +119,10 @@ impl Change {
     /// Whether it was let in.
     pub(super) fn make(self, stage: &Stage) -> bool {
         let role = stage.scenario.role;
+        if matches!(self, Change::VacuumFull) {
+            // It has to be alone in its transaction.
+            return stage.database.try_sql(self.sql()).is_ok();
+        }
         let sql = format!("SET lock_timeout = '5s'; SET ROLE {role}; BEGIN; {}; COMMIT", self.sql());
         stage.database.try_sql(&sql).is_ok()
     }

@@ -87,11 +87,22 @@ impl Refused {
 }
 
 /// Settings and languages that people have by themselves.
-const WAYS_OF_PEOPLE: [&[(&str, &str)]; 4] = [
+const WAYS_OF_PEOPLE: [&[(&str, &str)]; 6] = [
     &[],
     &[("PGTZ", "Asia/Tokyo"), ("PGDATESTYLE", "SQL, DMY"), ("LC_ALL", "C")],
     &[("TZ", "America/New_York"), ("LANG", "de_DE.UTF-8"), ("LC_ALL", "tr_TR.UTF-8")],
     &[("PGOPTIONS", "-c datestyle=German -c synchronous_commit=off -c standard_conforming_strings=off")],
+    &[(
+        "PGOPTIONS",
+        "-c statement_timeout=400 -c lock_timeout=200 -c idle_in_transaction_session_timeout=400 \
+         -c quote_all_identifiers=on -c bytea_output=escape -c extra_float_digits=-3 -c client_min_messages=debug1",
+    )],
+    &[(
+        "PGOPTIONS",
+        "-c default_transaction_isolation=serializable -c transform_null_equals=on -c array_nulls=off \
+         -c intervalstyle=sql_standard -c work_mem=64kB -c enable_hashjoin=off -c plan_cache_mode=force_generic_plan \
+         -c standard_conforming_strings=off",
+    )],
 ];
 
 /// All rows are seen and changed, and those with negative ids let in by nobody.
@@ -110,8 +121,8 @@ fn furnish(database: &Database, scenario: &Scenario, place: &str, files: &[&Reco
     }
     let flaws: String = flaws.iter().map(|flaw| flaw.sql()).collect();
     let guard = if scenario.guarded { GUARD_SQL } else { "" };
-    let behind = shape.sql_behind_rows();
-    database.sql(&format!("{within}; {} {behind} {flaws} {guard}", mode.arrival.prepare_sql()));
+    let behind = shape.sql_behind_rows(place);
+    database.sql(&format!("{within}; {} {behind}; {flaws} {guard}", mode.arrival.prepare_sql()));
 }
 
 /// What a load of this scenario needs, and what it must come to.
