@@ -4,7 +4,7 @@
 //! followed here as they pass: block lengths, checksums and end marks, by the LZ4 Frame Format
 //! Description 1.6.
 
-use super::refuse;
+use super::{may_begin, refuse};
 use lz4_flex::frame::FrameDecoder;
 use std::io::{self, BufRead, Read};
 
@@ -86,12 +86,18 @@ impl<R: BufRead> Followed<R> {
                 return Ok(false);
             }
             // A magic number may be cut by the reader's blocks, so it is taken out and given back.
-            let magic = self.read_number()?;
-            if magic == MAGIC {
+            let mut magic = [0; 4];
+            let length = self.read_up_to(&mut magic)?;
+            let magics = std::iter::once(MAGIC).chain(SKIPPABLE_MAGICS);
+            if length < magic.len() && may_begin(&magic[..length], magics) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let magic = u32::from_le_bytes(magic);
+            if length == 4 && magic == MAGIC {
                 (self.part, self.left) = (Part::Magic, 4);
                 return Ok(true);
             }
-            if !SKIPPABLE_MAGICS.contains(&magic) {
+            if length < 4 || !SKIPPABLE_MAGICS.contains(&magic) {
                 return Err(refuse(
                     "the lz4 data is followed by bytes that are not an lz4 frame",
                     "the file may have been overwritten or appended to; `lz4 -t FILE` tells more",
@@ -102,6 +108,20 @@ impl<R: BufRead> Followed<R> {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
+    }
+
+    /// How many bytes there were.
+    fn read_up_to(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut length = 0;
+        while length < bytes.len() {
+            match self.stored.read(&mut bytes[length..]) {
+                Ok(0) => break,
+                Ok(read) => length += read,
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(length)
     }
 
     fn read_number(&mut self) -> io::Result<u32> {

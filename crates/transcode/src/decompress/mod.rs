@@ -109,6 +109,11 @@ fn garbage_behind(name: &str) -> io::Error {
     refuse(format!("the {name} data is followed by bytes that are not {name}"), &hint)
 }
 
+/// Whether one of these numbers, in little-endian order, begins so.
+fn may_begin(begin: &[u8], mut magics: impl Iterator<Item = u32>) -> bool {
+    magics.any(|magic| magic.to_le_bytes().starts_with(begin))
+}
+
 fn first_byte(stored: &mut impl BufRead) -> io::Result<Option<u8>> {
     loop {
         match stored.fill_buf() {
