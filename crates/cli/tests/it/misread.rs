@@ -416,3 +416,21 @@ fn columns_of_the_table_choose_between_readings_that_are_nearly_as_likely() {
         assert!(refused.contains("the file's records have 2 fields"), "{table}: {refused}");
     }
 }
+
+/// Dates, words and paths have these inside, and a pipe is looked at once more like a file.
+#[test]
+fn columns_of_the_table_tell_delimiters_that_values_are_full_of_and_of_pipes_too() {
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE two (a text, b text); CREATE TABLE three (a text, b text, c text)");
+    for (delimiter, table) in [("-", "two"), ("/", "three"), (":", "two")] {
+        let line = |words: [&str; 3]| words[..if table == "two" { 2 } else { 3 }].join(delimiter) + "\n";
+        let lines = [["river", "deep", "mouth"], ["stone", "old", "grey"], ["boat", "wood", "oar"]];
+        let file: String = lines.into_iter().map(line).collect();
+        database.sql("TRUNCATE two, three");
+        let load = howdah("load").args(["--to", &database.conninfo(), "--header=false", "--table", table]);
+        let told = load.args(["--job-id", delimiter, "-"]).stdin(file.as_bytes()).run(PATIENCE);
+        assert!(told.code == Some(0), "{delimiter}: {}", told.stderr);
+        let got = database.value(&format!("SELECT string_agg(concat(a, b), ' ' ORDER BY a) FROM {table}"));
+        assert_eq!(got, "boatwood riverdeep stoneold", "{delimiter}");
+    }
+}

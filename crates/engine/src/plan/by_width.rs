@@ -7,8 +7,10 @@
 use super::columns::Columns;
 use super::finding::{given, look_at};
 use super::head::{Head, HeadReader, Heads};
+use crate::feed::Opened;
 use howdah_model::{Evolve, Job, Result, Table, Told};
 use howdah_transcode::dialect::Given;
+use std::mem::{replace, swap};
 
 /// Looks at such files once more, until one of them has no other reading, or is not refused for its width.
 ///
@@ -28,22 +30,30 @@ pub(super) async fn look_again(
         if width == 0 || width == columns || !is_refused(head) {
             continue;
         }
-        if !head.object().rereadable() {
-            return Ok(());
-        }
         let given = Given { width: Some(columns), ..given(told, None) };
-        let looked = look_at(HeadReader::new(head.object().clone()), &given).await?;
-        if looked.found.finding.width != columns {
+        let looked = look_at(reader_of(head), &given).await?;
+        let (opened, width) = (looked.reader.into_opened(), looked.found.finding.width);
+        if width != columns {
+            head.opened = opened;
             return Ok(());
         }
-        let opened = looked.reader.into_opened();
-        let other = of_heads.head_of(opened, head.table.clone(), looked.codec, looked.found).await?;
+        let mut other = of_heads.head_of(opened, head.table.clone(), looked.codec, looked.found).await?;
         if is_refused(&other) {
+            swap(&mut head.opened, &mut other.opened);
             return Ok(());
         }
         *head = Head { keeps_sample: head.keeps_sample, ..other };
     }
     Ok(())
+}
+
+/// Reads the file once more; of a pipe, what has been kept of it.
+fn reader_of(head: &mut Head) -> HeadReader {
+    let anew = Opened::new(head.object().clone());
+    if anew.object.rereadable() {
+        return HeadReader::behind_head(anew);
+    }
+    HeadReader::behind_head(replace(&mut head.opened, anew))
 }
 
 /// Nobody has said how the records are cut, nor which columns they fill.

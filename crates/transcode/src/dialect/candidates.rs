@@ -42,6 +42,9 @@ const SINGLE: [(&str, f64); 23] = [
     ("=", 4.0),
 ];
 
+/// Those that dates, words and paths have inside: they are looked at only where a table has told how many fields there are.
+const OF_KNOWN_WIDTH: [(&str, f64); 2] = [("-", 4.0), ("/", 4.0)];
+
 /// From this doubt on, text is full of a delimiter.
 const WEAK_DOUBT: f64 = 2.0;
 
@@ -110,9 +113,11 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
     };
     // Few files have one column.
     let mut all = vec![(String::new(), 1.5, false)];
-    for (delimiter, doubt) in SINGLE {
+    let known = given.width.map(|_| OF_KNOWN_WIDTH).into_iter().flatten();
+    for (delimiter, doubt) in SINGLE.into_iter().chain(known) {
         if found(delimiter) {
-            all.push((delimiter.to_owned(), doubt, doubt >= WEAK_DOUBT));
+            let is_told_by_table = given.width.is_some() && matches!(delimiter, ":" | "-" | "/");
+            all.push((delimiter.to_owned(), doubt, doubt >= WEAK_DOUBT && !is_told_by_table));
         }
     }
     for delimiter in &contents.long {
