@@ -1,11 +1,12 @@
 //! Publications: those that take in tables as they are made, where a subscriber that has not got them stops, and stays so; and what
 //! the server lets nobody do with rows that are published.
 
-use crate::error::session_error;
+use crate::error::{server_error, session_error};
+use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
-use tokio_postgres::error::DbError;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::{ToSql, Type};
 
 /// `FOR ALL TABLES`; and FOR TABLES IN SCHEMA, which there is since PostgreSQL 15.
@@ -65,12 +66,13 @@ pub async fn of_new_partitions(session: &Session, relation: &Relation) -> Result
 /// server says so as soon as it begins such a statement, of all partitions: here one that is not carried out.
 ///
 /// # Errors
-/// Table, with what the server says; those of the session.
+/// Table, with what the server says; Server with 55P03 when the table was not free within the time; those of the session.
 pub async fn expect_identified(
     session: &Session,
     relation: &Relation,
     column: Option<&str>,
     deletes: bool,
+    lock_timeout_ms: u64,
 ) -> Result<()> {
     // Planning takes long where there are thousands of partitions.
     let is_any =
@@ -83,11 +85,18 @@ pub async fn expect_identified(
     let update = column.map(quote_ident).map(|column| format!("UPDATE {table} SET {column} = {column}"));
     let delete = deletes.then(|| format!("DELETE FROM {table}"));
     for statement in update.into_iter().chain(delete) {
-        let asked = format!("EXPLAIN {statement} WHERE pg_catalog.random() < 0");
-        let Err(error) = session.client().simple_query(&asked).await else { continue };
+        let asked = begin(session, &statement, lock_timeout_ms).await;
+        session.roll_back().await;
+        let Err(error) = asked else { continue };
         match error.as_db_error() {
             Some(db) if db.routine() == Some("CheckCmdReplicaIdentity") => {
                 return Err(not_identified(relation, db));
+            }
+            Some(db) if db.code() == &SqlState::LOCK_NOT_AVAILABLE => {
+                let message = format!(
+                    "whether rows of {relation}, which is in a publication, may be changed cannot be asked yet: other sessions hold it"
+                );
+                return named(session, relation, Err(server_error(db, &message))).await;
             }
             // Rights and rules are asked about by others.
             Some(_) => return Ok(()),
@@ -95,6 +104,18 @@ pub async fn expect_identified(
         }
     }
     Ok(())
+}
+
+/// Has the statement begun, and not carried out. The server locks the table for that. Leaves the transaction open.
+async fn begin(
+    session: &Session,
+    statement: &str,
+    lock_timeout_ms: u64,
+) -> std::result::Result<(), tokio_postgres::Error> {
+    let sql = format!(
+        "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; EXPLAIN {statement} WHERE pg_catalog.random() < 0"
+    );
+    session.client().simple_query(&sql).await.map(drop)
 }
 
 fn not_identified(relation: &Relation, db: &DbError) -> Error {

@@ -234,7 +234,8 @@ async fn expect_identified(context: &Context, session: &Session, job: &Job, into
     if changed.is_none() && !deletes {
         return Ok(());
     }
-    let asking = publications::expect_identified(session, &into.relation, changed, deletes);
+    let lock_timeout_ms = job.arrival.lock_timeout_ms;
+    let asking = publications::expect_identified(session, &into.relation, changed, deletes, lock_timeout_ms);
     context.connection.attend(session, asking).await
 }
 

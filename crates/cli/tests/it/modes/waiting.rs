@@ -299,3 +299,28 @@ fn one_part_of_two(scene: &Scene, source: &Path) -> (HowdahCommand, String) {
     scene.database.sql("ALTER TABLE t DROP CONSTRAINT stop");
     (load, staging)
 }
+
+/// Whether rows of a published table may be changed, the server says only of a table that it can lock.
+#[test]
+fn a_published_table_that_others_hold_is_waited_for_as_long_as_was_said() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id,note\n1,a\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int PRIMARY KEY, note text); CREATE PUBLICATION p FOR TABLE t");
+    let plan =
+        howdah("plan").args(["--format", "csv", "--header", "--table", "t", "--to", &database.conninfo()]);
+    let plan = plan.args(["--mode", "merge", "--key", "id", "--lock-timeout", "300ms", "--retry-for", "0s"]);
+    let held = "SET application_name = 'somebody'; BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(90)";
+    let told = std::thread::scope(|scope| {
+        let holding = scope.spawn(|| drop(database.try_sql(held)));
+        let locked = "SELECT count(*) FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock' AND relation = 't'::regclass";
+        assert!(database.wait_for(locked, 1, || true));
+        let told = plan.clone().arg(&source).run(PATIENCE);
+        database.sql(END_SLEEPERS);
+        holding.join().unwrap();
+        told.expect_code(1).stderr
+    });
+    assert!(told.contains("may be changed cannot be asked yet: other sessions hold it"), "{told}");
+    assert!(told.contains("application somebody"), "{told}");
+    plan.arg(&source).run(PATIENCE).expect_code(0);
+}
