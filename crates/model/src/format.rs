@@ -42,6 +42,18 @@ pub enum ColumnChoice {
     Named(Vec<String>),
 }
 
+impl ColumnChoice {
+    /// The column is one of them.
+    #[must_use]
+    pub fn names(&self, column: &str) -> bool {
+        match self {
+            ColumnChoice::None => false,
+            ColumnChoice::All => true,
+            ColumnChoice::Named(columns) => columns.iter().any(|one| one == column),
+        }
+    }
+}
+
 /// The bytes that end a record. COPY takes the kind from the first line and insists on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -497,17 +497,27 @@ pub(crate) fn copy_failure(error: &tokio_postgres::Error, target: &ChunkTarget<'
     let columns: Vec<String> = target.table.fields.iter().flatten().cloned().collect();
     let table = target.table;
     let found = copy_error(db, table.copied_into(), &table.table.relation, &columns);
-    let error = match (found.is_of_empty && quotes_empty_values(table), &found.error.place().column) {
-        (true, Some(column)) => {
-            let hint = format!(
-                "a quoted empty field is an empty string, and no NULL: with --force-null {column}, or '*' for all columns, it is NULL \
-                 (the files are then read as COPY would: give --header and what else differs from COPY's csv)"
-            );
-            found.error.with_hint(hint)
-        }
-        _ => found.error,
+    let empty_in =
+        found.error.place().column.clone().filter(|_| found.is_of_empty && quotes_empty_values(table));
+    let error = match empty_in.map(|column| empty_hint(table, &column)) {
+        Some(hint) => found.error.with_hint(hint),
+        None => found.error,
     };
     ChunkError { error, line: found.line }
+}
+
+/// What makes NULL of an empty string that the column's type has not.
+fn empty_hint(table: &TablePlan, column: &str) -> String {
+    if table.format.force_not_null.names(column) {
+        return format!(
+            "--force-not-null makes an empty string of an empty field, and the type of {column} has none: leave that column out of it, \
+             and the field is NULL"
+        );
+    }
+    format!(
+        "a quoted empty field is an empty string, and no NULL: with --force-null {column}, or '*' for all columns, it is NULL \
+         (the files are then read as COPY would: give --header and what else differs from COPY's csv)"
+    )
 }
 
 /// Only a quoted field is an empty string: without quotes it is NULL.

@@ -64,6 +64,12 @@ fn to_a_table_that_is_there_an_empty_field_in_quotes_is_what_it_is_to_copy() {
     database.sql("CREATE TABLE t (id int, n int)");
     let refused = load(&database).arg(&source).run(PATIENCE).expect_code(1);
     assert!(refused.stderr.contains("--force-null n"), "{}", refused.stderr);
+    // As to COPY; what was asked for is not what helps.
+    let forced = load(&database)
+        .args(["--table", "t", "--format", "csv", "--header", "--force-not-null", "n"])
+        .arg(&source);
+    let refused = forced.run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("the type of n has none: leave that column out of it"), "{refused}");
     assert_eq!(database.value("SELECT count(*) FROM t"), "0");
 }
 
