@@ -28,6 +28,7 @@ mod lacking_rights;
 mod left_out;
 mod loaded;
 mod locale;
+mod lock_table;
 mod looks;
 mod mended;
 mod nameless;
@@ -401,6 +402,8 @@ async fn around_rows(
     plan.triggers = triggers::choose(context, session, plan, rows_to_come, triggers).await?;
     let job = &plan.job;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;
+    lock_table::tell(context, session, plan).await?;
+    let job = &plan.job;
     plan.tuning = tune::choose(context, session, plan, tuning).await?;
     numbering::choose(context, session, &mut plan.tables, rows_to_come).await?;
     arrival::choose(context, session, job, &mut plan.tables).await?;

@@ -42,7 +42,13 @@ fn chunks_that_lock_more_than_there_is_room_for_at_once_come_one_after_the_other
         );
         assert!(done.contains("check  read 200,000 = stored 200,000"), "{done}");
     }
-    // One session alone has no room.
+    // One session alone has no room, which the plan knows.
+    let database = with_leaves(&server, 2000);
+    let source = files.put("few.csv", b"1,1\n");
+    let plan = howdah("plan").args(["--format", "csv", "--table", "t", "--to", &database.conninfo()]);
+    let told = plan.arg(&source).run(PATIENCE).expect_code(0).stdout;
+    let note = "locks 2001 tables and indexes, and the server's lock table is made for 420: raise max_locks_per_transaction";
+    assert!(told.contains(note), "{told}");
     let failed = load(2000, &[]).0.expect_code(1).stderr;
     let hint = "hint: the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction";
     assert!(failed.contains("out of shared memory (SQLSTATE 53200)") && failed.contains(hint), "{failed}");

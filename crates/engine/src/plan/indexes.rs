@@ -151,6 +151,7 @@ pub(super) async fn choose(
                 plan.workers = decided.workers;
                 fates(&captured, &decided, &mut plan);
                 plan.notes.extend(order_matters(&captured, &decided, &plan));
+                plan.notes.extend(many_parts(&captured, &decided));
             }
         }
         if plan.new || !plan.rebuilt.is_empty() || !plan.kept.is_empty() || !plan.notes.is_empty() {
@@ -275,6 +276,22 @@ fn order_matters(captured: &Captured, decided: &Decided, plan: &IndexesPlan) -> 
             "{} refers to itself by {}: a row is refused if the one that it refers to comes in a later chunk; --atomic \
              checks all rows together",
             plan.relation, key.name
+        )
+    })
+}
+
+/// From so many on, indexes of partitions are told.
+const PARTS_TOLD_MIN: usize = 200;
+
+/// A partition's index takes its time however few rows it is of.
+fn many_parts(captured: &Captured, decided: &Decided) -> Option<String> {
+    let built = captured.indexes.iter().zip(&decided.indexes).filter(|(_, (goes, _))| *goes);
+    let parts: usize = built.map(|(index, _)| index_cost::parts(index)).sum();
+    (parts >= PARTS_TOLD_MIN).then(|| {
+        format!(
+            "{} indexes of partitions are dropped and built one by one: about {:.0} s, however few rows come; --indexes keep does without",
+            parts,
+            index_cost::of_parts_s(parts)
         )
     })
 }

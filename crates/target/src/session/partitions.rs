@@ -78,6 +78,37 @@ pub async fn has_indexes(session: &Session, table: &Table) -> Result<bool> {
     Ok(!rows.map_err(|error| session_error(&error, "reading the partitions of the table"))?.is_empty())
 }
 
+/// What a transaction locks that reaches all partitions, and what there is room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Locks {
+    /// Tables and indexes.
+    pub objects: u64,
+    /// So many of them the server's lock table is made for, and twice as many locks of them.
+    pub room: u64,
+}
+
+/// Each backend that there may be has its share. A session that COPY has led to a partition holds it and its indexes until its transaction ends.
+const LOCKS_SQL: &str = "\
+    SELECT (SELECT count(*) FROM tree) + (SELECT count(*) FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid), \
+           pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int8 \
+           * (pg_catalog.current_setting('max_connections')::pg_catalog.int8 \
+              + pg_catalog.current_setting('autovacuum_max_workers')::pg_catalog.int8 + 1 \
+              + pg_catalog.current_setting('max_worker_processes')::pg_catalog.int8 \
+              + pg_catalog.current_setting('max_wal_senders')::pg_catalog.int8 \
+              + pg_catalog.current_setting('max_prepared_transactions')::pg_catalog.int8)";
+
+/// Counts them.
+///
+/// # Errors
+/// Those of the session.
+pub async fn locks(session: &Session, table: &Table) -> Result<Locks> {
+    let sql = format!("{} {LOCKS_SQL}", tree::BY_OID_SQL);
+    let rows = session.client().query_typed(&sql, &[(&table.oid, Type::OID)]).await;
+    let rows = rows.map_err(|error| session_error(&error, "counting the partitions of the table"))?;
+    let number = |at: usize| rows.first().map_or(0, |row| row.get::<_, i64>(at).max(0).unsigned_abs());
+    Ok(Locks { objects: number(0), room: number(1) })
+}
+
 /// One of its partitions is a foreign table.
 ///
 /// # Errors

@@ -376,3 +376,29 @@ fn auto_rebuilds_an_empty_partitioned_table_and_keeps_what_others_may_need() {
         "{told}"
     );
 }
+
+/// Each index of a partition takes its time, however few rows it is of.
+#[test]
+fn what_many_indexes_of_partitions_take_is_counted_and_told() {
+    let files = Files::new();
+    let much = files.put("much.csv", &csv(17, 1, 2000));
+    OpenOptions::new().write(true).open(&much).unwrap().set_len(300 << 20).unwrap();
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE TABLE t (id bigint, part integer, amount numeric, note text) PARTITION BY RANGE (part); \
+         CREATE INDEX t_id ON t (id); \
+         DO $$BEGIN FOR i IN 0..599 LOOP EXECUTE format('CREATE TABLE t_%1$s PARTITION OF t FOR VALUES FROM (%1$s) TO (%2$s)', \
+             i, i + 1); END LOOP; END$$",
+    );
+    let plan = |indexes: &str| {
+        let plan = howdah("plan").args(["--format", "csv", "--header", "--table", "t", "--indexes", indexes]);
+        plan.args(["--to", &database.conninfo()]).arg(&much).run(PATIENCE).expect_code(0).stdout
+    };
+    let told = plan("auto");
+    assert!(told.contains("index t_id is kept: keeping it costs about"), "{told}");
+    let told = plan("rebuild");
+    assert!(
+        told.contains("600 indexes of partitions are dropped and built one by one: about 12 s"),
+        "{told}"
+    );
+}
