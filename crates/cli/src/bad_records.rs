@@ -22,9 +22,9 @@ pub struct BadRecordOptions {
     /// by U+FFFD; how many records had some is told [default: reject]
     #[arg(long, value_enum)]
     pub nul: Option<NulName>,
-    /// With --on-error skip: write what was refused to this file when the load ends, in the format of the files loaded; one that
-    /// stands there when the command begins is replaced, or removed where nothing was refused; what another command writes there
-    /// meanwhile stays, with a warning
+    /// With --on-error skip: write what was refused to this file when the load ends, in the format of the files loaded, but in UTF-8
+    /// what the server has refused of files in UTF-16; one that stands there when the command begins is replaced, or removed where
+    /// nothing was refused; what another command writes there meanwhile stays, with a warning
     #[arg(long, value_name = "FILE")]
     pub reject_file: Option<PathBuf>,
     /// The sources are what --reject-file has written for this job, mended by now: load them into the table that they

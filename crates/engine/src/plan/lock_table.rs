@@ -35,8 +35,7 @@ fn told(Locks { objects, room }: Locks, jobs: Jobs) -> Option<String> {
     if sessions <= sessions_max {
         return None;
     }
-    let what =
-        format!("{FULL} {} tables and indexes, and the server's lock table is made for {}", objects, room);
+    let what = format!("{FULL} {objects} tables and indexes, and the server's lock table is made for {room}");
     Some(match sessions_max {
         0 => format!(
             "{what}: raise max_locks_per_transaction, or give a small --chunk-size (64kB), whose rows go to fewer of them"

@@ -162,6 +162,26 @@ fn lost_and_doubled(stage: &Stage, place: &str) -> (u64, u64) {
     (lost, doubled)
 }
 
+const REST_SQL: &str = "\
+    SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = 't_id'::regclass) \
+       AND (SELECT count(*) FROM ONLY t_rest_rest) = (SELECT count(*) FROM wanted WHERE NOT (id BETWEEN 0 AND 2999) \
+           AND (part NOT IN (0, 1, 2, 3, 77, 100, 101, 102)) IS NOT FALSE)";
+
+/// Whether the columns that no file has are what they must be.
+fn filled_sql(stage: &Stage) -> String {
+    // Policies may hide the largest value from the role.
+    let id = match stage.scenario.guarded {
+        true => "",
+        false => "AND nextval(pg_get_serial_sequence('t', 'id')) > max(id)",
+    };
+    format!(
+        "SELECT count(*) = count(DISTINCT k) AND count(*) = count(DISTINCT other) AND bool_and(mark = 'new' AND other < -999999) \
+             AND bool_and(path = concat('C:', chr(92), 'new', chr(92), 'table')) \
+             AND bool_and(size IS NOT DISTINCT FROM length(note)) AND nextval('t_k_seq') > max(k) \
+             AND nextval('own') > max(-other) {id} FROM t"
+    )
+}
+
 /// What the server made of the rows: what triggers have seen, numbers of keys, partitions, types.
 fn derived(stage: &Stage, place: &str) -> Option<String> {
     let holds = |sql: &str, what: &str| {
@@ -187,30 +207,13 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
             "SELECT nextval(pg_get_serial_sequence('t', 'k')) > max(k) AND bool_and(twice = id * 2) FROM t",
             "the sequence does not go on behind the keys, or a generated value is missing",
         ),
-        (Shape::Filled, _) => {
-            // Policies may hide the largest value from the role.
-            let id = if stage.scenario.guarded {
-                ""
-            } else {
-                "AND nextval(pg_get_serial_sequence('t', 'id')) > max(id)"
-            };
-            let wanted = format!(
-                "SELECT count(*) = count(DISTINCT k) AND count(*) = count(DISTINCT other) AND bool_and(mark = 'new' AND other < -999999) \
-                     AND bool_and(path = concat('C:', chr(92), 'new', chr(92), 'table')) \
-                     AND bool_and(size IS NOT DISTINCT FROM length(note)) AND nextval('t_k_seq') > max(k) \
-                     AND nextval('own') > max(-other) {id} FROM t"
-            );
-            holds(
-                &wanted,
-                "numbers that came twice, a sequence that does not go on behind the keys, or other values than the defaults",
-            )
-        }
-        (Shape::Rest, _) => holds(
-            "SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = 't_id'::regclass) \
-                 AND (SELECT count(*) FROM ONLY t_rest_rest) = (SELECT count(*) FROM wanted WHERE NOT (id BETWEEN 0 AND 2999) \
-                     AND (part NOT IN (0, 1, 2, 3, 77, 100, 101, 102)) IS NOT FALSE)",
-            "rows in other partitions, or an index that not all of them have",
+        (Shape::Filled, _) => holds(
+            &filled_sql(stage),
+            "numbers that came twice, a sequence that does not go on behind the keys, or other values than the defaults",
         ),
+        (Shape::Rest, _) => {
+            holds(REST_SQL, "rows in other partitions, or an index that not all of them have")
+        }
         (Shape::Dated(unit), _) => {
             let wanted = format!(
                 "SELECT ARRAY(SELECT DISTINCT to_char(day, '{}') FROM wanted WHERE day >= '2024-01-01' ORDER BY 1) \

@@ -115,7 +115,8 @@ impl Flaw {
             }
             Flaw::NoPartition => shape.is_dated(),
             Flaw::NoLabel | Flaw::Domain => *shape == Shape::Typed,
-            Flaw::TooLong => *shape != Shape::Wide,
+            // A column that a generated one is made of keeps its type.
+            Flaw::TooLong => !matches!(shape, Shape::Wide | Shape::Filled),
             // Partitioned tables have none before PostgreSQL 17.
             Flaw::Excluded => {
                 mode.arrival == Arrival::Append

@@ -28,8 +28,8 @@ pub(super) enum Change {
     /// Rows lie elsewhere afterwards.
     VacuumFull,
     Reindex,
-    Grant,
     Comment,
+    SetStatistics,
     SetDefault,
     /// An option of the table beside those that a load sets.
     SetOption,
@@ -39,12 +39,13 @@ impl Change {
     pub(super) fn draw(stage: &Stage, random: &mut Rng) -> Change {
         use Change::{
             AddCheck, AddColumn, AddDay, AddMonth, AddTrigger, AlterType, Comment, CreateIndex,
-            DetachPartition, Grant, MovePartition, Reindex, RenameColumn, SetDefault, SetOption, VacuumFull,
+            DetachPartition, MovePartition, Reindex, RenameColumn, SetDefault, SetOption, SetStatistics,
+            VacuumFull,
         };
         let (shape, flaws) = (stage.scenario.shape, &stage.scenario.flaws);
         let of_partitions = [DetachPartition, MovePartition, AddDay, AddMonth];
-        let of_columns = [AddColumn, AlterType, RenameColumn, SetDefault];
-        let all = [CreateIndex, AddCheck, AddTrigger, VacuumFull, Reindex, Grant, Comment, SetOption];
+        let of_columns = [AddColumn, AlterType, RenameColumn, SetDefault, SetStatistics];
+        let all = [CreateIndex, AddCheck, AddTrigger, VacuumFull, Reindex, Comment, SetOption];
         let fits = |change: &Change| match change {
             DetachPartition | MovePartition => shape == Shape::Partitioned,
             AddDay => shape == Shape::Dated(Unit::Day),
@@ -87,7 +88,7 @@ impl Change {
             }
             Change::VacuumFull => "VACUUM FULL t",
             Change::Reindex => "REINDEX TABLE t",
-            Change::Grant => "GRANT SELECT, UPDATE (score) ON t TO PUBLIC",
+            Change::SetStatistics => "ALTER TABLE t ALTER score SET STATISTICS 50",
             Change::Comment => "COMMENT ON TABLE t IS 'of another'",
             Change::SetDefault => "ALTER TABLE t ALTER score SET DEFAULT 7",
             Change::SetOption => "ALTER TABLE t SET (fillfactor = 50)",
@@ -108,7 +109,7 @@ impl Change {
             | Change::AddMonth
             | Change::VacuumFull
             | Change::Reindex => "SELECT",
-            Change::Grant => "REVOKE ALL (score), ALL ON t FROM PUBLIC",
+            Change::SetStatistics => "ALTER TABLE t ALTER score SET STATISTICS -1",
             Change::Comment => "COMMENT ON TABLE t IS NULL",
             Change::SetDefault => "ALTER TABLE t ALTER score DROP DEFAULT",
             Change::SetOption => "ALTER TABLE t RESET (fillfactor)",

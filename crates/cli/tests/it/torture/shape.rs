@@ -73,6 +73,14 @@ const FILLED_SQL: &str = "CREATE TYPE mark AS ENUM ('new', 'old'); CREATE SEQUEN
         made timestamptz NOT NULL DEFAULT clock_timestamp(), size integer GENERATED ALWAYS AS (length(note)) STORED); \
     CREATE INDEX t_size ON t (size)";
 
+/// One of them has its columns in another order, and had one more.
+const REST_SQL: &str = "CREATE TABLE t_few PARTITION OF t FOR VALUES IN (0, 1, 2, 3, 77); \
+    CREATE TABLE t_some (note text, gone integer, id bigint, score integer, amount numeric(12,2), day date, part integer); \
+    ALTER TABLE t_some DROP COLUMN gone; ALTER TABLE t ATTACH PARTITION t_some FOR VALUES IN (100, 101, 102); \
+    CREATE TABLE t_rest PARTITION OF t DEFAULT PARTITION BY RANGE (id); \
+    CREATE TABLE t_rest_low PARTITION OF t_rest FOR VALUES FROM (0) TO (3000); \
+    CREATE TABLE t_rest_rest PARTITION OF t_rest DEFAULT; CREATE INDEX t_id ON t (id)";
+
 const COLUMNS: &str = "id bigint, part integer, score integer, amount numeric(12,2), day date, note text";
 
 impl Shape {
@@ -257,23 +265,7 @@ impl Shape {
                      'BEGIN INSERT INTO seen VALUES (NEW.id); RETURN NULL; END'; \
                  CREATE TRIGGER see AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION see()"
             ),
-            Shape::Laden => format!(
-                "{}; CREATE TABLE other_parent AS SELECT part FROM parent; ALTER TABLE other_parent ADD PRIMARY KEY (part); \
-                 ALTER TABLE t ADD CONSTRAINT not_yet FOREIGN KEY (part) REFERENCES other_parent NOT VALID, \
-                     ADD CONSTRAINT near EXCLUDE USING btree (id WITH =) WHERE (part > 200), \
-                     ADD CONSTRAINT late UNIQUE (id, part) DEFERRABLE INITIALLY DEFERRED; \
-                 CREATE FUNCTION nod() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
-                 CREATE TRIGGER off AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nod(); ALTER TABLE t DISABLE TRIGGER off; \
-                 CREATE TRIGGER always AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nod(); \
-                 ALTER TABLE t ENABLE ALWAYS TRIGGER always; \
-                 CREATE INDEX t_half ON t ((amount / 2) DESC) WITH (fillfactor = 60); \
-                 ALTER INDEX t_half ALTER COLUMN 1 SET STATISTICS 77; COMMENT ON TABLE t IS 'laden'; \
-                 CREATE STATISTICS t_stats (dependencies) ON part, score FROM t; ALTER TABLE t CLUSTER ON t_day",
-                keys.replace(COLUMNS, &COLUMNS.replace("numeric(12,2)", "money_of_day"))
-                    .replace("CREATE TABLE t", "CREATE DOMAIN money_of_day AS numeric(12,2) CHECK (VALUE > -1000000000); CREATE TABLE t")
-                    .replace("REFERENCES parent);", "REFERENCES parent) WITH (fillfactor = 90, autovacuum_enabled = on);")
-                    .replace("PRIMARY KEY (id)", "PRIMARY KEY (id) WITH (fillfactor = 70)")
-            ),
+            Shape::Laden => laden_sql(&keys),
             Shape::Partitioned => format!(
                 "CREATE TABLE t ({COLUMNS}, PRIMARY KEY (part, id)) PARTITION BY RANGE (part); \
                  CREATE TABLE t_low PARTITION OF t FOR VALUES FROM (MINVALUE) TO (90) PARTITION BY HASH (id); \
@@ -293,16 +285,7 @@ impl Shape {
             Shape::Amended | Shape::Kin => {
                 format!("CREATE TABLE t ({COLUMNS}, PRIMARY KEY (id)); CREATE INDEX t_day ON t (day)")
             }
-            Shape::Rest => format!(
-                "CREATE TABLE t ({COLUMNS}) PARTITION BY LIST (part); \
-                 CREATE TABLE t_few PARTITION OF t FOR VALUES IN (0, 1, 2, 3, 77); \
-                 CREATE TABLE t_some (note text, gone integer, id bigint, score integer, amount numeric(12,2), day date, part integer); \
-                 ALTER TABLE t_some DROP COLUMN gone; ALTER TABLE t ATTACH PARTITION t_some FOR VALUES IN (100, 101, 102); \
-                 CREATE TABLE t_rest PARTITION OF t DEFAULT PARTITION BY RANGE (id); \
-                 CREATE TABLE t_rest_low PARTITION OF t_rest FOR VALUES FROM (0) TO (3000); \
-                 CREATE TABLE t_rest_rest PARTITION OF t_rest DEFAULT; \
-                 CREATE INDEX t_id ON t (id)"
-            ),
+            Shape::Rest => format!("CREATE TABLE t ({COLUMNS}) PARTITION BY LIST (part); {REST_SQL}"),
             Shape::Wide => format!("CREATE TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
             Shape::Unlogged => format!("CREATE UNLOGGED TABLE t ({COLUMNS}); CREATE INDEX t_id ON t (id)"),
             Shape::Narrow => {
@@ -333,5 +316,32 @@ fn typed_sql() -> String {
          CREATE TABLE t (id row_id PRIMARY KEY, part part_label, score integer, amount numeric(12,2), day own_day, note remark); \
          CREATE INDEX t_part ON t (part, day)",
         labels.join(", ")
+    )
+}
+
+/// On top of keys.
+fn laden_sql(keys: &str) -> String {
+    format!(
+        "{}; CREATE TABLE other_parent AS SELECT part FROM parent; ALTER TABLE other_parent ADD PRIMARY KEY (part); \
+                 ALTER TABLE t ADD CONSTRAINT not_yet FOREIGN KEY (part) REFERENCES other_parent NOT VALID, \
+                     ADD CONSTRAINT near EXCLUDE USING btree (id WITH =) WHERE (part > 200), \
+                     ADD CONSTRAINT late UNIQUE (id, part) DEFERRABLE INITIALLY DEFERRED; \
+                 CREATE FUNCTION nod() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+                 CREATE TRIGGER off AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nod(); ALTER TABLE t DISABLE TRIGGER off; \
+                 CREATE TRIGGER always AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION nod(); \
+                 ALTER TABLE t ENABLE ALWAYS TRIGGER always; \
+                 CREATE INDEX t_half ON t ((amount / 2) DESC) WITH (fillfactor = 60); \
+                 ALTER INDEX t_half ALTER COLUMN 1 SET STATISTICS 77; COMMENT ON TABLE t IS 'laden'; \
+                 CREATE STATISTICS t_stats (dependencies) ON part, score FROM t; ALTER TABLE t CLUSTER ON t_day",
+        keys.replace(COLUMNS, &COLUMNS.replace("numeric(12,2)", "money_of_day"))
+            .replace(
+                "CREATE TABLE t",
+                "CREATE DOMAIN money_of_day AS numeric(12,2) CHECK (VALUE > -1000000000); CREATE TABLE t"
+            )
+            .replace(
+                "REFERENCES parent);",
+                "REFERENCES parent) WITH (fillfactor = 90, autovacuum_enabled = on);"
+            )
+            .replace("PRIMARY KEY (id)", "PRIMARY KEY (id) WITH (fillfactor = 70)")
     )
 }
