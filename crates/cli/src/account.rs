@@ -142,6 +142,9 @@ fn stages(summary: &Summary) -> String {
         Stage::Finish => "finish",
         Stage::Apply => "apply",
         Stage::Verify => "verify",
+        Stage::Vacuum => "VACUUM",
+        Stage::Analyze => "ANALYZE",
+        Stage::Checkpoint => "CHECKPOINT",
     };
     let shown: Vec<String> = summary
         .stages

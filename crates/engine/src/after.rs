@@ -25,42 +25,106 @@ struct Loaded<'a> {
 
 /// Does what was asked for, or what is useful.
 pub(crate) async fn run(run: &Run) {
-    let start = Instant::now();
-    let (context, asked) = (&run.context, run.plan.job.after.as_deref());
-    let kept_from = tune::tables(run);
-    if asked.is_none() && !kept_from.is_empty() {
-        run.is_at("VACUUM");
+    let vacuumed = vacuum_each(run).await;
+    analyze_each(run, &vacuumed).await;
+    if asks_for(run, After::Checkpoint) {
+        let (context, start) = (&run.context, Instant::now());
+        run.is_at("CHECKPOINT");
+        let work = on_session(context, async |session| upkeep::checkpoint(session).await);
+        tell_failure(run, "CHECKPOINT", context.stop.guard(work).await);
+        run.tally.spend(Stage::Checkpoint, start.elapsed());
     }
-    let due = stream::iter(&kept_from).filter_map(|relation| async move {
-        let inserted = rows_inserted(run, relation);
-        let vacuuming = async |session: &Session| upkeep::vacuum_if_due(session, relation, inserted).await;
-        let work = on_session(context, vacuuming);
-        let done = if asked.is_none() { context.stop.guard(work).await } else { Ok(false) };
+}
+
+fn asks_for(run: &Run, step: After) -> bool {
+    run.plan.job.after.as_ref().is_some_and(|steps| steps.contains(&step))
+}
+
+/// VACUUM without the statistics, which have their own time in the summary: of what was asked for, or, if nothing was, of tables
+/// that autovacuum was kept from and for which it is due. Returns the tables of which it was done.
+async fn vacuum_each(run: &Run) -> Vec<Relation> {
+    let (start, asked) = (Instant::now(), asks_for(run, After::Vacuum));
+    let relations: Vec<Relation> = match &run.plan.job.after {
+        None => tune::tables(run).into_iter().collect(),
+        Some(_) if asked => with_rows(run).map(|table| table.relation.clone()).collect(),
+        Some(_) => Vec::new(),
+    };
+    if relations.is_empty() {
+        return relations;
+    }
+    run.is_at("VACUUM");
+    let each = stream::iter(relations).map(|relation| async move {
+        let inserted = rows_inserted(run, &relation);
+        let work = on_session(&run.context, async |session| match asked {
+            true => upkeep::vacuum(session, &relation).await.map(|()| true),
+            false => upkeep::vacuum_if_due(session, &relation, inserted).await,
+        });
+        let done = run.context.stop.guard(work).await;
         let vacuumed = matches!(done, Ok(true));
         tell_failure(run, &format!("VACUUM of {relation}"), done.map(|_| ()));
         vacuumed.then_some(relation)
     });
-    let vacuumed: Vec<&Relation> = due.collect().await;
-    let analyzed = run.analyzed.lock().clone();
-    let is_done = |relation: &Relation| vacuumed.contains(&relation) || analyzed.contains(relation);
-    let is_left = |table: &Loaded<'_>| table.rows > 0 && !is_done(table.relation);
-    let tables: Vec<Loaded<'_>> = loaded(run).into_iter().filter(is_left).collect();
-    let is_asked = asked.is_none_or(|steps| steps.iter().any(|step| *step != After::Checkpoint));
-    if is_asked && !tables.is_empty() {
-        run.is_at(verb(asked));
+    let done: Vec<Option<Relation>> = each.buffered(AT_ONCE).collect().await;
+    run.tally.spend(Stage::Vacuum, start.elapsed());
+    done.into_iter().flatten().collect()
+}
+
+/// Statistics of tables that VACUUM was done of, and of those that were asked for or have grown. Not a second time of those whose
+/// indexes on expressions have had them made.
+async fn analyze_each(run: &Run, vacuumed: &[Relation]) {
+    let (start, asked) = (Instant::now(), asks_for(run, After::Analyze));
+    let by_itself = run.plan.job.after.is_none();
+    let of_vacuumed = if by_itself { Due::IfGrown(u64::MAX) } else { Due::Asked };
+    let mut tables: BTreeMap<&Relation, Due> =
+        vacuumed.iter().map(|relation| (relation, of_vacuumed)).collect();
+    if asked || by_itself {
+        for table in with_rows(run) {
+            // ANALYZE of a partitioned table reads all its partitions, whichever have grown.
+            let due = match table.kind {
+                _ if asked => Due::Asked,
+                RelationKind::Partitioned => continue,
+                _ => Due::IfGrown(rows_changed(run, &table)),
+            };
+            tables.entry(table.relation).or_insert(due);
+        }
     }
-    let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |table| async move {
-        let done = context.stop.guard(upkeep_of(run, asked, &table)).await;
-        tell_failure(run, &format!("{} of {}", verb(asked), table.relation), done);
+    let analyzed = run.analyzed.lock().clone();
+    tables.retain(|relation, _| !analyzed.contains(*relation));
+    if tables.is_empty() {
+        return;
+    }
+    run.is_at("ANALYZE");
+    let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |(relation, due)| async move {
+        let done = run.context.stop.guard(analyze(run, relation, due)).await;
+        tell_failure(run, &format!("ANALYZE of {relation}"), done);
     });
     each.await;
-    if asked.is_some_and(|steps| steps.contains(&After::Checkpoint)) {
-        run.is_at("CHECKPOINT");
-        let done =
-            context.stop.guard(on_session(context, async |session| upkeep::checkpoint(session).await)).await;
-        tell_failure(run, "CHECKPOINT", done);
+    run.tally.spend(Stage::Analyze, start.elapsed());
+}
+
+/// Why a table gets new statistics.
+#[derive(Clone, Copy)]
+enum Due {
+    Asked,
+    /// So many of its rows are new, changed or gone.
+    IfGrown(u64),
+}
+
+async fn analyze(run: &Run, relation: &Relation, due: Due) -> Result<()> {
+    let connection = &run.context.connection;
+    let session = connection.open().await?;
+    let work = async {
+        match due {
+            Due::Asked => upkeep::analyze(&session, relation).await,
+            Due::IfGrown(rows) => upkeep::analyze_if_grown(&session, relation, rows).await,
+        }
+    };
+    connection.attend(&session, work).await?;
+    // The time-out for locks that was asked for is this session's own.
+    if let Due::IfGrown(_) = due {
+        connection.keep(session);
     }
-    run.tally.spend(Stage::Finish, start.elapsed());
+    Ok(())
 }
 
 /// Tables with the rows that this run has stored in each.
@@ -73,6 +137,12 @@ fn loaded(run: &Run) -> Vec<Loaded<'_>> {
         loaded.rows += run.tally.rows_of(no);
     }
     tables.into_values().collect()
+}
+
+/// Those that have got rows by this run, and that hold them themselves.
+fn with_rows(run: &Run) -> impl Iterator<Item = Loaded<'_>> {
+    let holds = |table: &Loaded<'_>| matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);
+    loaded(run).into_iter().filter(move |table| table.rows > 0 && holds(table))
 }
 
 /// Rows that this run has inserted into the table, as far as it knows: those of a partition by the table's name alone it does not.
@@ -88,39 +158,6 @@ fn rows_inserted(run: &Run, relation: &Relation) -> u64 {
 fn rows_changed(run: &Run, table: &Loaded<'_>) -> u64 {
     let by_key = run.plan.job.arrival.has_key().then(|| run.tally.changes_of(table.relation)).flatten();
     by_key.map_or(table.rows, |changes| changes.inserted + changes.updated + changes.deleted)
-}
-
-fn verb(asked: Option<&[After]>) -> &'static str {
-    match asked {
-        Some(steps) if steps.contains(&After::Vacuum) => "VACUUM",
-        _ => "ANALYZE",
-    }
-}
-
-async fn upkeep_of(run: &Run, asked: Option<&[After]>, table: &Loaded<'_>) -> Result<()> {
-    let context = &run.context;
-    if !matches!(table.kind, RelationKind::Table | RelationKind::Partitioned) {
-        return Ok(());
-    }
-    let Some(steps) = asked else {
-        // ANALYZE of a partitioned table reads all its partitions, whichever have grown.
-        if table.kind == RelationKind::Partitioned {
-            return Ok(());
-        }
-        let connection = &context.connection;
-        let session = connection.open().await?;
-        let if_grown = upkeep::analyze_if_grown(&session, table.relation, rows_changed(run, table));
-        connection.attend(&session, if_grown).await?;
-        connection.keep(session);
-        return Ok(());
-    };
-    if steps.contains(&After::Vacuum) {
-        on_session(context, async |session| upkeep::vacuum(session, table.relation).await).await
-    } else if steps.contains(&After::Analyze) {
-        on_session(context, async |session| upkeep::analyze(session, table.relation).await).await
-    } else {
-        Ok(())
-    }
 }
 
 async fn on_session<T>(context: &Context, work: impl AsyncFnOnce(&Session) -> Result<T>) -> Result<T> {

@@ -166,6 +166,7 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
     let retry_for = if failed { AFTER_FAILURE.min(retry_for) } else { retry_for };
     let job_id = &run.plan.job_id;
     let restore = restore_command(&context, ledger, job_id);
+    let mut analyzing = Duration::ZERO;
     let work = async {
         let entries = open_undos(&context, ledger, job_id, retry_for);
         let entries = if failed {
@@ -199,8 +200,11 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
         let done = put_back_entries(&context, ledger, entries, how, retry_for);
         let done = Box::pin(done).await;
         if run.plan.job.after.is_none() && is_answered(&done) {
+            let began = Instant::now();
             let analyzed = rebuilt.analyze(&context).await;
             run.analyzed.lock().extend(analyzed);
+            analyzing = began.elapsed();
+            run.tally.spend(Stage::Analyze, analyzing);
         }
         let left = Left { dropped: doubted, ..Left::default() };
         done.and_then(|_| expect_nothing_left(&context, ledger, job_id, &left, &doubted_for))
@@ -219,7 +223,7 @@ pub(crate) async fn put_back_all(run: &Run, failed: bool) -> Result<()> {
             }
         }
     };
-    run.tally.spend(Stage::Indexes, start.elapsed());
+    run.tally.spend(Stage::Indexes, start.elapsed().saturating_sub(analyzing));
     done
 }
 

@@ -38,11 +38,20 @@ fn planning(planning_seconds: f64, wall_seconds: f64, files: usize) -> Option<Li
     is_longest.then_some(Limit { what, share, of: LimitOf::Time })
 }
 
-const BESIDE_COPYING: [(Stage, &str); 4] = [
+const BESIDE_COPYING: [(Stage, &str); 7] = [
     (Stage::Indexes, "dropping and building indexes and keys"),
     (Stage::Apply, "bringing rows from staging tables into their tables"),
     (Stage::Verify, "comparing what is stored with what was read"),
-    (Stage::Finish, "what comes behind the last row: durability, statistics, VACUUM"),
+    (Stage::Finish, "what comes behind the last row: durability, and the last look at the ledger"),
+    (
+        Stage::Vacuum,
+        "VACUUM behind the last row; --after analyze or none leaves it to autovacuum, where that is on",
+    ),
+    (
+        Stage::Analyze,
+        "ANALYZE behind the last row, by which the planner knows the table; --after none leaves it to autovacuum, where that is on",
+    ),
+    (Stage::Checkpoint, "CHECKPOINT behind the last row, which --after asks for"),
 ];
 
 fn seconds_of(stages: &BTreeMap<Stage, f64>, stage: Stage) -> f64 {
@@ -153,6 +162,9 @@ mod tests {
             ("dropping and building indexes and keys", 0.625, LimitOf::Time)
         );
         assert!(limit(1.0, 12.0, 20.0).unwrap().what.starts_with("what comes behind the last row"));
+        let stages = BTreeMap::from([(Stage::Finish, 2.0), (Stage::Vacuum, 1.0), (Stage::Analyze, 12.0)]);
+        let analyzed = longest_stage(&stages, 17.0).unwrap().what;
+        assert!(analyzed.starts_with("ANALYZE") && analyzed.contains("--after none"), "{analyzed}");
         assert_eq!(limit(20.0, 5.0, 80.0), None);
         assert_eq!(limit(0.3, 0.1, 0.5), None, "too short to be worth a word");
     }

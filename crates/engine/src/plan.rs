@@ -47,6 +47,7 @@ mod scan;
 mod sent_form;
 mod siblings;
 mod sources;
+mod statistics_cost;
 mod strangers;
 mod tables;
 mod toast;
@@ -420,6 +421,7 @@ async fn around_rows(
     freeze::choose(context, session, plan).await?;
     kin::expect_none(context, session, plan).await?;
     verify::choose(context, session, plan).await?;
+    statistics_cost::tell(context, session, plan, rows_to_come).await?;
     new_partitions::read(context, session, &plan.job, &mut plan.tables).await
 }
 

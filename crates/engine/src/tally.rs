@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 13] = [
     Stage::Read,
     Stage::Decompress,
     Stage::Split,
@@ -31,6 +31,9 @@ const STAGES: [Stage; 10] = [
     Stage::Finish,
     Stage::Apply,
     Stage::Verify,
+    Stage::Vacuum,
+    Stage::Analyze,
+    Stage::Checkpoint,
 ];
 
 /// One file's counters.

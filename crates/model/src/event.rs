@@ -25,12 +25,18 @@ pub enum Stage {
     Commit,
     /// Dropping indexes, keys and foreign keys, and building them again.
     Indexes,
-    /// The barrier and what follows the last chunk.
+    /// The barrier and the last look at the ledger.
     Finish,
     /// Bringing rows from staging tables into theirs.
     Apply,
     /// Comparing what is stored with the sources.
     Verify,
+    /// VACUUM of tables that have all their rows.
+    Vacuum,
+    /// ANALYZE of tables that have all their rows.
+    Analyze,
+    /// CHECKPOINT behind the last row.
+    Checkpoint,
 }
 
 /// One thing that happened. Serialised with a `type` key.

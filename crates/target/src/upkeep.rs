@@ -31,11 +31,51 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     );
     let found = found?;
     let before = found.first().map_or(0.0, |row| row.get::<_, f64>(0));
-    if rows as f64 <= before * GROWN_SHARE {
+    if !is_stale(before, rows) {
         return Ok(());
     }
     may?;
     run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
+}
+
+/// Statistics of so many rows are stale when so many are new, changed or gone.
+fn is_stale(rows_there: f64, rows: u64) -> bool {
+    rows as f64 > rows_there * GROWN_SHARE
+}
+
+/// What ANALYZE of a table will look at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// So many rows, if there are as many: 300 for each of the largest statistics target among its columns.
+    pub rows_max: f64,
+    /// Rows of the table when it last had statistics.
+    pub rows_there: f64,
+}
+
+impl Sample {
+    /// So many rows more make the statistics stale.
+    pub fn is_renewed_by(&self, rows: u64) -> bool {
+        is_stale(self.rows_there, rows)
+    }
+}
+
+/// Reads what ANALYZE of a table, which need not be there yet, will look at.
+///
+/// # Errors
+/// Those of the session.
+pub async fn sample_of(session: &Session, relation: &Relation) -> Result<Sample> {
+    let sql = "SELECT 300::pg_catalog.float8 * greatest(pg_catalog.current_setting('default_statistics_target')::pg_catalog.int4, \
+                   (SELECT max(a.attstattarget::pg_catalog.int4) FROM pg_catalog.pg_attribute a \
+                    WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped))::pg_catalog.float8, \
+               coalesce((SELECT greatest(c.reltuples, 0)::pg_catalog.float8 FROM pg_catalog.pg_class c WHERE c.oid = t.oid), 0) \
+               FROM (SELECT pg_catalog.to_regclass($1)::pg_catalog.oid) t (oid)";
+    let name = quote_relation(relation);
+    let found = session.rows(sql, &[(&name, Type::TEXT)], "reading what ANALYZE looks at").await?;
+    let first = found.first();
+    Ok(Sample {
+        rows_max: first.map_or(0.0, |row| row.get(0)),
+        rows_there: first.map_or(0.0, |row| row.get(1)),
+    })
 }
 
 /// Of the indexes named `$2` of tables `$1`, the tables of those that are on expressions.
@@ -68,8 +108,8 @@ const DUE_SQL: &str = "\
     WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
 /// Does at once what autovacuum, which was kept away, would do at its next visit: marks the pages of new rows as visible
-/// to all, if there are many among the table's, and renews the statistics. `inserted` rows of them are known. True if that was so. A table that somebody
-/// else holds is passed over.
+/// to all, if there are many among the table's. `inserted` rows of them are known. True if that was so: then statistics are due as well. A
+/// table that somebody else holds is passed over.
 ///
 /// # Errors
 /// Those of the session.
@@ -81,7 +121,7 @@ pub async fn vacuum_if_due(session: &Session, relation: &Relation, inserted: u64
     let is_due = found.first().is_some_and(|row| row.get::<_, Option<bool>>(0) == Some(true));
     if is_due {
         expect_right(session, relation).await?;
-        run(session, &format!("VACUUM (SKIP_LOCKED, ANALYZE) {name}")).await?;
+        run(session, &format!("VACUUM (SKIP_LOCKED) {name}")).await?;
     }
     Ok(is_due)
 }
@@ -118,7 +158,7 @@ pub async fn analyze(session: &Session, relation: &Relation) -> Result<()> {
     run(session, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'; ANALYZE {}", quote_relation(relation))).await
 }
 
-/// Freezes the rows of a table, marks its pages visible to all and renews its statistics.
+/// Freezes the rows of a table and marks its pages visible to all.
 ///
 /// # Errors
 /// As for [`analyze`].
@@ -126,7 +166,7 @@ pub async fn vacuum(session: &Session, relation: &Relation) -> Result<()> {
     expect_right(session, relation).await?;
     // Two statements in one message are one transaction, in which there is no VACUUM.
     run(session, &format!("SET lock_timeout = '{LOCK_TIMEOUT}'")).await?;
-    run(session, &format!("VACUUM (FREEZE, ANALYZE) {}", quote_relation(relation))).await
+    run(session, &format!("VACUUM (FREEZE) {}", quote_relation(relation))).await
 }
 
 /// Writes to the disk what is in the server's memory alone.

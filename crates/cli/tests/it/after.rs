@@ -77,6 +77,49 @@ fn what_is_asked_for_is_done_and_no_more() {
 }
 
 #[test]
+fn each_thing_behind_the_rows_has_its_time_in_the_summary() {
+    let files = Files::new();
+    let source = files.put("many.csv", rows(0, 20_000).as_bytes());
+    let database = Server::shared(15).database();
+    let stages = |after: &[&str]| {
+        let arguments = [&["--create", "--table", "t", "--force", "--json"], after].concat();
+        let done = load(&database).args(arguments).arg(&source).run(PATIENCE).expect_code(0);
+        let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        ["vacuum", "analyze", "checkpoint"].map(|stage| json["stages"][stage].as_f64().unwrap() > 0.0)
+    };
+    assert_eq!(stages(&[]), [false, true, false]);
+    assert_eq!(stages(&["--after", "none"]), [false; 3]);
+    assert_eq!(stages(&["--after", "vacuum,checkpoint"]), [true; 3]);
+}
+
+#[test]
+fn the_plan_tells_where_statistics_take_longer_than_the_rows() {
+    let files = Files::new();
+    let header: Vec<String> = (0..400).map(|no| format!("c{no}")).collect();
+    let records = format!("{}\n", ["x"; 400].join(",")).repeat(12_000);
+    let source = files.put("wide.csv", format!("{}\n{records}", header.join(",")).as_bytes());
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql(&format!("CREATE TABLE t ({} text)", header.join(" text, ")));
+        let told = |after: &[&str]| {
+            let plan =
+                howdah("plan").args(["--to", &database.conninfo(), "--table", "t"]).args(after).arg(&source);
+            plan.run(PATIENCE)
+                .expect_code(0)
+                .stdout
+                .contains("ANALYZE behind the last row takes the server about")
+        };
+        assert!(told(&[]) && !told(&["--after", "none"]), "{version}");
+        database.sql(
+            "ALTER DATABASE CURRENT SET default_statistics_target = 1"
+                .replace("CURRENT", database.name())
+                .as_str(),
+        );
+        assert!(!told(&[]), "{version}");
+    }
+}
+
+#[test]
 fn what_may_not_be_done_is_told_and_the_load_is_done() {
     let files = Files::new();
     let source = files.put("many.csv", rows(0, 2000).as_bytes());
