@@ -43,6 +43,7 @@ mod stop;
 mod threads;
 mod values;
 
+mod first_records;
 mod locate;
 mod probes;
 mod rejects;

@@ -10,6 +10,7 @@
 
 use crate::budget::{Budget, Layout};
 use crate::feed::{self, Opened};
+use crate::first_records::FirstRecords;
 use crate::frozen::{Frozen, Table};
 use crate::gate::Gate;
 use crate::indexes::early::Early;
@@ -30,8 +31,8 @@ use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 /// Receipts of one file by chunk number.
@@ -77,6 +78,8 @@ pub(crate) struct Run {
     pub(crate) analyzed: Mutex<BTreeSet<Relation>>,
     /// The tables' constraints.
     pub(crate) probes: Probes,
+    /// What the table has refused from the first record on.
+    pub(crate) first_records: FirstRecords,
     /// Chunks are compared with what is stored of them, and not stored.
     pub(crate) comparison: Option<Comparison>,
     /// The job has finished: its sources must bring what it has stored, and nothing else.
@@ -140,6 +143,7 @@ impl Run {
             silent: Mutex::default(),
             analyzed: Mutex::default(),
             probes: Probes::default(),
+            first_records: FirstRecords::default(),
             comparison: None,
             is_over: false,
             frozen: Frozen::new(&plan),
@@ -178,6 +182,13 @@ impl Run {
     pub(crate) fn receipts(&self, file_no: u32) -> Receipts {
         let receipts = self.receipts.read();
         receipts.get(&file_no).cloned().unwrap_or_default()
+    }
+
+    /// The receipt of the chunk whose first record begins at this byte.
+    pub(crate) fn receipt_at(&self, file_no: u32, byte: u64) -> Option<Receipt> {
+        let receipts = self.receipts.read();
+        let mut of_file = receipts.get(&file_no)?.values();
+        of_file.find(|receipt| receipt.start_byte == byte && receipt.end_byte > byte).cloned()
     }
 
     /// A chunk is in, by this run or by another one before: counts it, and tells the listener once.

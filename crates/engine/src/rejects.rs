@@ -4,7 +4,7 @@
 //! ([`sift`]), the good ones stored, and the bad ones kept in the ledger, in one transaction ([`store_rest`]). How many
 //! are borne is asked behind each ([`bear`]).
 
-use crate::feed::sifter;
+use crate::feed::{first_byte, sifter};
 use crate::locate;
 use crate::pipeline::Run;
 use crate::plan::{chunk_format, plain_bytes};
@@ -23,6 +23,7 @@ use howdah_transcode::split::Rules;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use tokio::time::sleep;
 
 /// If so many records in a row from the first on are refused, the file is not what the table is for. A share of the records is
 /// not asked for before, either.
@@ -33,6 +34,10 @@ const LOOKED_UP_MAX: usize = 20;
 /// All together they take no longer: the chunk's transaction is open meanwhile, and a session that waits for us for as long as the
 /// watcher says (`watch.rs`) is taken for one that talks to nobody.
 const LOOKING_UP: Duration = Duration::from_secs(5);
+
+/// How long later chunks wait for the first one, and how often they look.
+const FIRST_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The load goes on without bad records.
 pub(crate) fn skips(run: &Run) -> bool {
@@ -99,13 +104,17 @@ pub(crate) async fn store_rest(
             .unwrap_or(0)
             .saturating_sub(run.tally.bytes_stored.load(Relaxed)),
     };
+    if !wait_for_the_first(run, chunk).await {
+        return Err(too_many(run, None, ALL_BAD, ALL_BAD).into());
+    }
     let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
         return Ok((Outcome::AlreadyStored, Vec::new()));
     };
     let rows = || rows(&run.plan, chunk);
-    let bear = |stored: u64, refused: u64| bear(run, stored, refused);
+    let bear = |stored: u64, refused: u64| bear(run, chunk, stored, refused);
     let refused = salvage.copy(&rows, &bear, constraints).await?;
-    if is_all_of_the_first(run, &refused) {
+    run.first_records.saw(chunk, &refused);
+    if are_all_bad(run) {
         salvage.give_up().await;
         return Err(too_many(run, None, ALL_BAD, ALL_BAD).into());
     }
@@ -206,11 +215,26 @@ fn shifted(ranges: Vec<Range<usize>>, by: usize) -> impl Iterator<Item = Range<u
     ranges.into_iter().map(move |range| range.start + by..range.end + by)
 }
 
-/// No record was read before this chunk, whose first thousand are refused, whatever comes behind them.
-fn is_all_of_the_first(run: &Run, refused: &[Refused]) -> bool {
-    let last = refused.get(ALL_BAD as usize - 1);
-    let are_first = run.tally.rows_stored() + run.tally.rows_rejected() == 0;
-    !bears_all(run) && are_first && last.is_some_and(|last| last.row == ALL_BAD - 1)
+/// The first thousand records of the load are refused, whatever comes behind them.
+fn are_all_bad(run: &Run) -> bool {
+    !bears_all(run) && run.first_records.refused(run) >= ALL_BAD
+}
+
+/// Where nothing is in yet, a later chunk waits for what becomes of the first, which may end the load: a job with nothing but rejects in the
+/// ledger would be one that has begun. Not for long, as all sessions may have later ones. False if the load ends.
+async fn wait_for_the_first(run: &Run, chunk: &CopyChunk) -> bool {
+    let began = Instant::now();
+    let is_open = || run.tally.rows_stored() + run.tally.rows_rejected() == 0;
+    while !is_first(run, chunk) && is_open() && !are_all_bad(run) && began.elapsed() < FIRST_WITHIN {
+        sleep(LOOK_EVERY).await;
+    }
+    !are_all_bad(run)
+}
+
+/// The load begins with this chunk.
+fn is_first(run: &Run, chunk: &CopyChunk) -> bool {
+    let origin = &chunk.origin;
+    origin.file_no == 0 && origin.start_byte == first_byte(&run.plan, run.plan.file(0))
 }
 
 /// A check tells all there is, unless it is told where to stop.
@@ -219,7 +243,12 @@ fn bears_all(run: &Run) -> bool {
 }
 
 /// Too many records are refused, with those of a chunk under way.
-fn bear(run: &Run, stored_now: u64, refused_now: u64) -> Result<()> {
+fn bear(run: &Run, chunk: &CopyChunk, stored_now: u64, refused_now: u64) -> Result<()> {
+    // Whatever comes behind them in a long chunk is not looked at.
+    if stored_now == 0 && refused_now >= ALL_BAD && is_first(run, chunk) && !bears_all(run) {
+        run.first_records.saw_leading(chunk, refused_now);
+        return Err(too_many(run, None, ALL_BAD, ALL_BAD));
+    }
     let rejected = run.tally.rows_rejected() + refused_now;
     let read = run.tally.rows_stored() + stored_now + rejected;
     if rejected == 0 || bears_all(run) || !is_too_many(run.plan.job.bad_records.max, rejected, read) {
@@ -229,9 +258,6 @@ fn bear(run: &Run, stored_now: u64, refused_now: u64) -> Result<()> {
 }
 
 fn is_too_many(max: Option<MaxErrors>, rejected: u64, read: u64) -> bool {
-    if rejected == read && read >= ALL_BAD {
-        return true;
-    }
     match max {
         None => false,
         Some(MaxErrors::Count(count)) => rejected > count,
@@ -255,7 +281,7 @@ pub(crate) fn bear_waiting(run: &Run, refused: u64) -> Result<()> {
         (run.tally.rows_rejected() + refused, run.tally.rows_stored() + run.tally.rows_rejected());
     let max = run.plan.job.bad_records.max;
     let is_beyond = max.is_some_and(|max| is_beyond(max, rejected, read));
-    match is_beyond || is_too_many(max, rejected, read) {
+    match is_beyond || rejected == read && read >= ALL_BAD {
         true => Err(too_many(run, max, rejected, read)
             .with_hint(format!("{CHECK_HINT}; a larger --max-errors goes on here"))),
         false => Ok(()),
@@ -268,6 +294,9 @@ pub(crate) fn bear_waiting(run: &Run, refused: u64) -> Result<()> {
 /// `TooManyErrors`.
 pub(crate) fn check(run: &Run) -> Result<()> {
     let (rejected, stored) = (run.tally.rows_rejected(), run.tally.rows_stored());
+    if are_all_bad(run) {
+        return Err(too_many(run, None, ALL_BAD, ALL_BAD));
+    }
     match run.plan.job.bad_records.max {
         Some(max) if is_beyond(max, rejected, stored + rejected) => {
             Err(too_many(run, Some(max), rejected, stored + rejected))
@@ -381,9 +410,7 @@ mod tests {
     #[test]
     fn too_many_is_a_number_a_share_or_all_of_the_first_thousand() {
         let percent = |share: u64| Some(MaxErrors::MilliPercent(share * 1000));
-        assert!(
-            !is_too_many(None, 999, 999) && is_too_many(None, 1000, 1000) && !is_too_many(None, 1000, 1001)
-        );
+        assert!(!is_too_many(None, 1000, 1001));
         assert!(
             !is_too_many(Some(MaxErrors::Count(5)), 5, 6) && is_too_many(Some(MaxErrors::Count(5)), 6, 7)
         );

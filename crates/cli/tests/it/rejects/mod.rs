@@ -342,6 +342,29 @@ fn good_records_behind_a_thousand_bad_ones_make_them_no_better() {
     }
 }
 
+/// Rows of another file are in by the time that those of the first one are refused.
+#[test]
+fn the_first_thousand_are_those_of_the_first_file_whatever_is_stored_meanwhile() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let put = |name: &str, bad: usize| {
+        files.put(&format!("{name}.csv"), format!("a,b\n{}", "x,y and more\n".repeat(bad)).as_bytes())
+    };
+    files.put("good.csv", format!("a,b\n{}", "1,y\n".repeat(100)).as_bytes());
+    for (bad, code) in [(1000, 1), (999, 3)] {
+        put("bad", bad);
+        database.sql(
+            "DROP TABLE IF EXISTS bad, good; CREATE TABLE bad (a text CHECK (a = '1'), b text); CREATE TABLE good (LIKE bad); \
+             CREATE OR REPLACE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
+                 'BEGIN WHILE NOT EXISTS (SELECT FROM good) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END'; \
+             CREATE TRIGGER pause BEFORE INSERT ON bad FOR EACH STATEMENT EXECUTE FUNCTION pause()",
+        );
+        let command = load(&database).args(["--force"]).arg(files.path().join("{table}.csv"));
+        command.run(PATIENCE).expect_code(code);
+        assert_eq!(database.value("SELECT count(*) FROM good"), "100");
+    }
+}
+
 #[test]
 fn rejected_records_need_a_ledger() {
     let database = Server::shared(15).database();

@@ -1,0 +1,73 @@
+//! The first records of a load in the order of its files: how many of them the table has refused, whichever session looked at them,
+//! and whatever others have stored by then.
+
+use crate::feed::first_byte;
+use crate::pipeline::Run;
+use howdah_model::CopyChunk;
+use howdah_target::salvage::Refused;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Chunks with records that the table refused, by their file and first byte.
+#[derive(Default)]
+pub(crate) struct FirstRecords {
+    chunks: Mutex<BTreeMap<(u32, u64), Seen>>,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    end_byte: u64,
+    records: u64,
+    /// Records refused before the first good one.
+    refused: u64,
+}
+
+impl FirstRecords {
+    /// The table has refused these records of the chunk. Only those count that no good one comes before.
+    pub(crate) fn saw(&self, chunk: &CopyChunk, refused: &[Refused]) {
+        let leading = (0..).zip(refused).take_while(|(row, refused)| refused.row == *row).count() as u64;
+        if leading > 0 {
+            self.saw_leading(chunk, leading);
+        }
+    }
+
+    /// So many at the beginning of the chunk.
+    pub(crate) fn saw_leading(&self, chunk: &CopyChunk, refused: u64) {
+        let origin = &chunk.origin;
+        let seen = Seen { end_byte: origin.end_byte, records: origin.records, refused };
+        self.chunks.lock().insert((origin.file_no, origin.start_byte), seen);
+    }
+
+    /// How many records are known to be refused before the first that is good, or of which nothing is known yet.
+    pub(crate) fn refused(&self, run: &Run) -> u64 {
+        let mut sum = 0;
+        for (no, file) in (0..).zip(&run.plan.files) {
+            let (mut byte, mut records) = (first_byte(&run.plan, file), 0);
+            while let Some(seen) = self.chunk_at(run, no, byte) {
+                records += seen.refused;
+                byte = seen.end_byte;
+                if seen.refused < seen.records {
+                    return sum + records;
+                }
+            }
+            sum += records;
+            let tally = run.tally.file(no);
+            if !tally.read_done.load(Relaxed) || tally.rows_read.load(Relaxed) > records {
+                break;
+            }
+        }
+        sum
+    }
+
+    /// A chunk that begins at this byte and has refused records only, or some before the first good one.
+    fn chunk_at(&self, run: &Run, file_no: u32, byte: u64) -> Option<Seen> {
+        let seen = self.chunks.lock().get(&(file_no, byte)).copied();
+        seen.or_else(|| {
+            let receipt = run.receipt_at(file_no, byte)?;
+            let refused = receipt.omitted.rejected;
+            let is_bad = receipt.rows == 0 && refused > 0;
+            is_bad.then_some(Seen { end_byte: receipt.end_byte, records: refused, refused })
+        })
+    }
+}
