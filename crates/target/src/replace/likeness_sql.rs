@@ -30,8 +30,8 @@ macro_rules! other_default {
     };
 }
 
-/// Gives the new table the storage parameters, statistics targets, column options, storage, compression, defaults and comments that
-/// the old one has and it has not; of defaults, those that are no expressions of users.
+/// Gives the new table the storage parameters, statistics targets, column options, storage, compression, defaults, comments and names of NOT
+/// NULL that the old one has and it has not; of defaults, those that are no expressions of users.
 pub(super) const FOLLOW_SQL: &str = concat!(
     both!(),
     ", parameters AS (SELECT '' AS prefix, t.reloptions AS old, n.reloptions AS found FROM t, n UNION ALL \
@@ -72,6 +72,13 @@ pub(super) const FOLLOW_SQL: &str = concat!(
     other_default!(),
     " \
     UNION ALL \
+    SELECT pg_catalog.format('ALTER TABLE %s RENAME CONSTRAINT %I TO %I', t.new, k.conname, c.conname), 2, attnum \
+    FROM t CROSS JOIN n CROSS JOIN pair \
+    JOIN pg_catalog.pg_constraint c ON c.conrelid = t.oid AND c.contype = 'n' AND c.conkey[1] = attnum \
+    JOIN pg_catalog.pg_constraint k ON k.conrelid = n.oid AND k.contype = 'n' AND k.conkey[1] = (found ->> 'attnum'::pg_catalog.text)::pg_catalog.int2 \
+    WHERE k.conname <> c.conname \
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint x WHERE x.conrelid = n.oid AND x.conname = c.conname) \
+    UNION ALL \
     SELECT pg_catalog.format('COMMENT ON COLUMN %s.%I IS %L', t.new, attname, old_comment), 2, attnum \
     FROM t, pair WHERE old_comment IS DISTINCT FROM found_comment \
     ORDER BY 2, 3"
@@ -86,7 +93,8 @@ pub(super) const DEFAULTS_SQL: &str = concat!(
     " ORDER BY attnum"
 );
 
-/// What the new table has otherwise than the old one, so that its rows may be others than they would be there.
+/// What the new table has otherwise than the old one, so that its rows may be others than they would be there. NOT NULL goes by its column:
+/// pg_upgrade from a version before 18, where it had no name, gives it one by the name of the table that it finds.
 pub(super) const DIFFERENCES_SQL: &str = "\
     , both_of_them AS (SELECT t.oid FROM t UNION ALL SELECT pg_catalog.to_regclass(t.new) FROM t), \
     things AS ( \
@@ -97,7 +105,10 @@ pub(super) const DIFFERENCES_SQL: &str = "\
         FROM both_of_them b JOIN pg_catalog.pg_attribute a ON a.attrelid = b.oid AND a.attnum > 0 AND NOT a.attisdropped \
         LEFT JOIN pg_catalog.pg_attrdef e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
         UNION ALL SELECT 'the constraint ' || k.conname, pg_catalog.pg_get_constraintdef(k.oid) \
-        FROM both_of_them b JOIN pg_catalog.pg_constraint k ON k.conrelid = b.oid AND k.contype IN ('c', 'n') \
+        FROM both_of_them b JOIN pg_catalog.pg_constraint k ON k.conrelid = b.oid AND k.contype = 'c' \
+        UNION ALL SELECT 'the constraint NOT NULL of the column ' || a.attname, pg_catalog.pg_get_constraintdef(k.oid) \
+        FROM both_of_them b JOIN pg_catalog.pg_constraint k ON k.conrelid = b.oid AND k.contype = 'n' \
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = b.oid AND a.attnum = k.conkey[1] \
         UNION ALL SELECT 'where or how it is stored', pg_catalog.concat_ws(' ', c.relam, c.reltablespace, c.relpersistence) \
         FROM both_of_them b JOIN pg_catalog.pg_class c ON c.oid = b.oid) \
     SELECT DISTINCT what FROM things GROUP BY what, how HAVING pg_catalog.count(*) <> 2 ORDER BY 1";

@@ -476,6 +476,29 @@ fn a_publication_of_all_tables_keeps_no_rows_from_coming() {
     }
 }
 
+/// pg_upgrade from a version before 18 leaves it so: there NOT NULL had no name, and gets one by that of the table that it is found in.
+#[test]
+fn not_null_of_a_new_table_that_pg_upgrade_has_named_is_no_change() {
+    let files = Files::new();
+    let source = files.put("first.csv", &csv(84, 1, 20_000));
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id bigint NOT NULL, part integer, amount numeric, note text)");
+    let load = load(&database, &[&source]).args(["--mode", "replace", "--chunk-size", "64kB", "--jobs", "1"]);
+    shut_gate_behind(&database, 3);
+    let mut running = load.spawn();
+    let hit = kills::wait_for(&database, &mut running, kills::CHUNKS, 3);
+    running.kill();
+    remove_gate(&database);
+    assert!(hit, "the load was over before it was killed");
+    database.sql(
+        "DO $$ BEGIN EXECUTE (SELECT format('ALTER TABLE %s RENAME CONSTRAINT %I TO howdah_new_id_not_null', conrelid::regclass, conname) \
+         FROM pg_constraint WHERE contype = 'n' AND conrelid <> 't'::regclass AND conname = 't_id_not_null'); END $$",
+    );
+    load.run(PATIENCE).expect_code(0);
+    let names = "SELECT count(*) || ' ' || (SELECT conname FROM pg_constraint WHERE conrelid = 't'::regclass AND contype = 'n') FROM t";
+    assert_eq!(database.value(names), "20000 t_id_not_null");
+}
+
 /// The new table of a load that was killed draws from the sequence of the old one.
 #[test]
 fn a_new_table_that_a_killed_load_has_left_is_in_nobodys_way() {
