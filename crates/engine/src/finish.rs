@@ -188,15 +188,19 @@ pub(crate) async fn note_account(run: &Run) -> Result<()> {
 /// Reads the files again and loads the chunks that have no receipt any more.
 async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u64) -> Result<()> {
     let rows = counted(missing, "row");
+    let ask = async |session: &Session| Ok(run.is_on_another_server(session).await);
+    let lost = match on_session(run, ask).await {
+        Ok(true) => format!(
+            "another server took the place of the one that this load began on, and lacks {rows} it had not received yet"
+        ),
+        Ok(false) | Err(_) => format!("the server crashed and lost {rows} it had not yet written to disk"),
+    };
     let message = match run.plan.job.arrival.freeze {
         false if run.ledger.as_ref().is_some_and(Ledger::is_volatile) => format!(
             "the server crashed and has emptied the UNLOGGED tables, of rows that were in them before as well: loading \
              {rows} again"
         ),
-        false => format!(
-            "the server crashed and lost {rows} it had not yet written to disk: loading {} again",
-            plural(missing, "it", "these")
-        ),
+        false => format!("{lost}: loading {} again", plural(missing, "it", "these")),
         true => format!("{rows} whose transaction was lost {} loaded again", plural(missing, "is", "are")),
     };
     // How far that is, the files do not tell: most of what is read of them is in. Before the notice, with which a share of it would

@@ -185,10 +185,14 @@ impl Guard {
         };
         let learn = async {
             let places = server_places(&run.context, session, &tables, makes_tables);
-            tokio::try_join!(places, sees_replicas)
+            let timeline = async { Ok(guards::timeline(session).await) };
+            tokio::try_join!(places, sees_replicas, timeline)
         };
-        if let Ok(Ok((places, sees_replicas))) = timeout(ANSWER_WITHIN, learn).await {
+        if let Ok(Ok((places, sees_replicas, timeline))) = timeout(ANSWER_WITHIN, learn).await {
             self.tell_unwatched(run, &places);
+            if let Some(timeline) = timeline {
+                run.timeline.get_or_init(|| timeline);
+            }
             self.places = places.known;
             self.sees_replicas = sees_replicas;
         }

@@ -27,12 +27,13 @@ use howdah_model::{
     ChunkId, Error, ErrorKind, Event, Listener, Plan, Receipt, Relation, RelationKind, Result, TablePlan,
     TriggersChoice, TriggersWay,
 };
+use howdah_target::guards;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 /// Receipts of one file by chunk number.
@@ -72,6 +73,8 @@ pub(crate) struct Run {
     pub tuned: AtomicBool,
     /// What keeps loads of other ledgers from tuning the server, which this one has tuned.
     pub tuner: Mutex<Option<Session>>,
+    /// The timeline of the server that this run began on.
+    pub timeline: OnceLock<String>,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: Mutex<BTreeSet<Relation>>,
     /// Tables whose statistics were renewed because of indexes that are back.
@@ -140,6 +143,7 @@ impl Run {
             steps: AtomicU64::new(0),
             tuned: AtomicBool::new(false),
             tuner: Mutex::default(),
+            timeline: OnceLock::new(),
             silent: Mutex::default(),
             analyzed: Mutex::default(),
             probes: Probes::default(),
@@ -176,6 +180,14 @@ impl Run {
     /// Tells what is not as may be expected, now and in the summary.
     pub(crate) fn warn(&self, message: impl Into<String>) {
         self.context.warn(message);
+    }
+
+    /// Another server has taken the place of the one that this run began on, as far as both say.
+    pub(crate) async fn is_on_another_server(&self, session: &Session) -> bool {
+        match (self.timeline.get(), guards::timeline(session).await) {
+            (Some(began_on), Some(now)) => *began_on != now,
+            _ => false,
+        }
     }
 
     /// What is in of one file.

@@ -326,6 +326,12 @@ impl Tally {
         files.map(|(no, _)| self.rows_of(no)).sum()
     }
 
+    /// Names of those that were changed for the whole server.
+    pub(crate) fn tuned_of_server(&self) -> Vec<String> {
+        let tuned = self.tuned.lock();
+        tuned.iter().filter_map(|tuned| Some(tuned.split_once(" of the server = ")?.0.to_owned())).collect()
+    }
+
     /// A setting was changed for this load.
     pub(crate) fn tuned(&self, setting: String) {
         self.tuned.lock().push(setting);

@@ -11,7 +11,7 @@ use howdah_model::{Error, ErrorKind, Event, Relation, Result, Tune, TuneScope, s
 use howdah_target::ledger::{Held, Ledger};
 use howdah_target::session::Session;
 use howdah_target::sql::quote_relation;
-use howdah_target::tune::server::{self, Change, GivingUp};
+use howdah_target::tune::server::{self, Change, GivingUp, Holding};
 use howdah_target::tune::{GivenUp, table, tuners};
 use howdah_target::upkeep;
 use std::collections::BTreeSet;
@@ -84,7 +84,7 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     let work = || async {
         let session = run.context.connection.open_new().await?;
         let mut other = run.context.connection.attend(&session, tuners::other(&session, ledger)).await?;
-        let mut set = Vec::new();
+        let mut set = Holding::default();
         if other.is_some() || changes.is_empty() {
             return Ok((None, set, other));
         }
@@ -119,7 +119,14 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     let Some(session) = session else { return Ok(()) };
     // It keeps loads of other ledgers away until all is put back.
     *run.tuner.lock() = Some(session);
-    let set: Vec<String> = set.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
+    for change in &set.not_taken {
+        run.warn(format!(
+            "{} of the server stays as it is: it does not take {}, which an earlier run of this job has chosen",
+            change.name, change.during
+        ));
+    }
+    let set: Vec<String> =
+        set.set.iter().map(|change| format!("{} = {}", change.name, change.during)).collect();
     for setting in &set {
         run.tally.tuned(setting.replacen(" = ", " of the server = ", 1));
     }
@@ -172,7 +179,23 @@ pub(crate) async fn put_back(run: &Run, session: &Session, failed: bool) {
         let restore = restore_command(&context, ledger, job_id);
         run.warn(format!("{error}; {restore}, or the next load, puts back what was tuned"));
     }
+    warn_of_replaced(run, session).await;
     run.tuner.lock().take();
+}
+
+/// Files of settings do not go from one server to another: what was set stays on the one that another has taken the place of.
+async fn warn_of_replaced(run: &Run, session: &Session) {
+    let names = run.tally.tuned_of_server();
+    if names.is_empty() || !run.is_on_another_server(session).await {
+        return;
+    }
+    let resets: Vec<String> = names.iter().map(|name| format!("ALTER SYSTEM RESET {name}")).collect();
+    run.warn(format!(
+        "another server took the place of the one that this load began on, which keeps in its postgresql.auto.conf what was set there for the \
+         load ({}): before it serves again, unless it is made from the new one, set that as it was, or {}",
+        names.join(", "),
+        resets.join("; ")
+    ));
 }
 
 /// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then

@@ -39,6 +39,17 @@ pub struct Slot {
     pub keep_bytes: Option<u64>,
 }
 
+/// The first eight digits of a WAL file's name. A server that takes another's place begins a timeline; one that crashed goes on with its own.
+const TIMELINE_SQL: &str = "\
+    SELECT pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8) \
+    WHERE NOT pg_catalog.pg_is_in_recovery()";
+
+/// Which timeline the server writes; `None` where it does not say.
+pub async fn timeline(session: &Session) -> Option<String> {
+    let rows = session.rows(TIMELINE_SQL, &[], "asking for the timeline").await.ok()?;
+    rows.first()?.get(0)
+}
+
 /// The processes of ours that are still there.
 const OURS_SQL: &str = "\
     ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS o(pid, start_us), \

@@ -80,6 +80,8 @@ fn what_the_new_primary_lacks_is_loaded_again() {
         open_gate(&pair.after.database);
         let told = running.wait(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("check  read 20,000 = stored 20,000"), "PostgreSQL {major}\n{told}");
+        let named = "another server took the place of the one that this load began on, and lacks ";
+        assert!(told.contains(named) && !told.contains("crashed"), "PostgreSQL {major}\n{told}");
         pair.after.assert_exact(&format!("PostgreSQL {major}\n{told}"));
         pair.after.assert_done(&format!("PostgreSQL {major}\n{told}"));
     });
@@ -278,4 +280,25 @@ fn what_is_lost_just_before_the_end_is_done_again() {
         let left = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL";
         assert_eq!(pair.after.database.value(left), "0", "{what}");
     });
+}
+
+/// What was set there is on the old primary still.
+#[test]
+fn settings_that_the_old_primary_keeps_are_told() {
+    let plain = csv(87, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let pair = Pair::new(15, &plain);
+    shut_gate_behind(&pair.before.database, 3);
+    let load = pair.load(&source).args(["--tune", "server"]);
+    let mut running = load.spawn();
+    wait_for_chunks(&pair.after, 3, &mut running);
+    pair.fail_over();
+    open_gate(&pair.after.database);
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    let conf = std::fs::read_to_string(pair.primary.data_dir().join("postgresql.auto.conf")).unwrap();
+    assert!(conf.contains("max_wal_size"), "{conf}");
+    assert!(told.contains("keeps in its postgresql.auto.conf what was set there for the load ("), "{told}");
+    assert!(told.contains("ALTER SYSTEM RESET max_wal_size"), "{told}");
+    pair.after.assert_exact(&told);
 }

@@ -145,28 +145,27 @@ pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<
     Ok(rows.iter().map(setting).collect())
 }
 
+/// What has come of holding settings.
+#[derive(Debug, Default)]
+pub struct Holding {
+    /// Set, with the values that they have.
+    pub set: Vec<Change>,
+    /// Left as they are: this server does not take values that an earlier run has chosen on another one, or on this one built otherwise.
+    pub not_taken: Vec<Change>,
+}
+
 /// Changes these settings and notes it before. Returns them as they are set: one that another load holds stays as that has set it.
 ///
 /// # Errors
 /// Server with 55P03 when others who set the server have kept the lock for long, which may pass; Table, when the server refuses; those
 /// of ledger and session.
-pub async fn hold(
-    session: &Session,
-    ledger: &Ledger,
-    job_id: &str,
-    changes: &[Change],
-) -> Result<Vec<Change>> {
+pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<Holding> {
     ledger.lock_tuned_for_session(session).await?;
     let done = hold_all(session, ledger, job_id, changes).await;
     unlock(session, ledger, session.or_roll_back(done).await).await
 }
 
-async fn hold_all(
-    session: &Session,
-    ledger: &Ledger,
-    job_id: &str,
-    changes: &[Change],
-) -> Result<Vec<Change>> {
+async fn hold_all(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<Holding> {
     let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
     let now = in_file(session, &names).await?;
     run(session, &format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}")).await?;
@@ -178,11 +177,22 @@ async fn hold_all(
         noted.push(Change { name: name.clone(), during });
     }
     run(session, "COMMIT").await?;
-    for change in noted.iter().filter(|change| now.get(&change.name) != Some(&change.during)) {
-        run(session, &set_sql(&change.name, &change.during)).await?;
+    let mut holding = Holding::default();
+    for change in noted {
+        let is_set = now.get(&change.name) == Some(&change.during);
+        let done = if is_set { Ok(()) } else { run(session, &set_sql(&change.name, &change.during)).await };
+        match done {
+            Err(error) if error.sqlstate() == Some(sqlstate::INVALID_PARAMETER_VALUE) => {
+                holding.not_taken.push(change);
+            }
+            done => {
+                done?;
+                holding.set.push(change);
+            }
+        }
     }
     reload(session).await?;
-    Ok(noted)
+    Ok(holding)
 }
 
 /// What came of giving up changes.

@@ -390,6 +390,25 @@ fn what_was_put_back_in_the_file_alone_is_read_by_the_server() {
     assert_eq!(held(&database), 0);
 }
 
+/// As `wal_compression = lz4` on a server that was built without, to which the data directory has been moved.
+#[test]
+fn a_value_of_an_earlier_run_that_this_server_does_not_take_is_left_out() {
+    let (server, database, _files, source) = prepared(15);
+    let before = auto_conf(&server);
+    shut_gate_behind(&database, 1);
+    let mut running = load(&database, &source, "server").spawn();
+    assert!(wait_for(&database, &mut running, CHUNKS, 1));
+    running.kill();
+    open_gate(&database);
+    database.sql("ALTER SYSTEM RESET ALL");
+    database.sql("UPDATE howdah.tuned SET value_during = 'of_another_build' WHERE name = 'max_wal_size'");
+    let told = load(&database, &source, "server").run(PATIENCE).expect_code(0).stderr;
+    let named = "max_wal_size of the server stays as it is: it does not take of_another_build";
+    assert!(told.contains(named), "{told}");
+    assert_eq!(auto_conf(&server), before);
+    assert_eq!(held(&database), 0);
+}
+
 /// A superuser's load was killed, and the owner of the table puts back what he can.
 #[test]
 fn what_a_role_may_not_put_back_is_named_with_who_may() {
