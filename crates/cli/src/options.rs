@@ -2,7 +2,7 @@
 
 use crate::bad_records::BadRecordOptions;
 use crate::rerun::RerunOptions;
-use crate::settings::{ledger_needed, read_again};
+use crate::settings::{ledger_needed, of_jobs_hidden, read_again};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub enum Command {
     #[command(mut_arg("ledger", ledger_needed))]
     Check(Box<LoadOptions>),
     /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
-    #[command(mut_arg("sources", read_again))]
+    #[command(mut_arg("sources", read_again), mut_args(of_jobs_hidden))]
     Bench(Box<BenchOptions>),
     /// Show the jobs that the ledger of a database remembers
     #[command(mut_arg("ledger", ledger_needed))]

@@ -133,6 +133,13 @@ pub(crate) fn ledger_needed(option: clap::Arg) -> clap::Arg {
     option.help(format!("The schema that keeps the ledger [default: {LEDGER_DEFAULT}]"))
 }
 
+/// What `bench` refuses: its ledger goes with its schema.
+pub(crate) fn of_jobs_hidden(option: clap::Arg) -> clap::Arg {
+    let of_jobs = ["job_id", "known", "if_done", "force", "rejects", "reject_file"];
+    let is_of_jobs = of_jobs.iter().any(|id| option.get_id() == *id);
+    if is_of_jobs { option.hide(true) } else { option }
+}
+
 /// Sources of a verb that reads them more than once, which nobody can do with a pipe.
 pub(crate) fn read_again(option: clap::Arg) -> clap::Arg {
     option.help(

@@ -14,7 +14,9 @@ use crate::pipeline::Run;
 use crate::plan::chunk_format;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::{Care, Encode};
-use howdah_model::{CopyChunk, Error, ErrorKind, FilePlan, Form, Origin, Place, Plan, sqlstate};
+use howdah_model::{
+    CopyChunk, Error, ErrorKind, FilePlan, Form, Origin, Place, Plan, RelationKind, sqlstate,
+};
 use howdah_target::commit::ChunkError;
 use howdah_transcode::characters;
 use howdah_transcode::split::{Rules, State, Tail};
@@ -30,6 +32,7 @@ pub(crate) async fn locate(run: &Run, chunk: &CopyChunk, failed: ChunkError) -> 
     }
     let (plan, origin) = (&run.plan, &chunk.origin);
     let error = with_key_hint(&plan.job.arrival.key, error);
+    let error = with_foreign_hint(plan.table_of(origin.file_no).table.kind, error);
     let file = plan.file(origin.file_no);
     let place = Place { file: Some(file.location.clone()), ..Place::default() };
     let Some(line) = line.filter(|_| error.kind() == ErrorKind::Server) else { return error.at(place) };
@@ -77,6 +80,17 @@ fn with_key_hint(key: &[String], error: Error) -> Error {
     }
     error.with_hint(
         "a row whose key is NULL is the same as no other: give these records a key, or leave them out with --on-error skip",
+    )
+}
+
+/// What settles a repeated key of a table does not of a foreign one.
+fn with_foreign_hint(kind: RelationKind, error: Error) -> Error {
+    if error.sqlstate() != Some(sqlstate::UNIQUE_VIOLATION) || kind != RelationKind::Foreign {
+        return error;
+    }
+    error.with_hint(
+        "--on-error skip leaves such records out; --mode insert-new and merge are for the table itself: give them a --to of the server \
+         that has it",
     )
 }
 

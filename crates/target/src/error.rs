@@ -21,6 +21,7 @@ pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error
         let told = if may_quote_rows { safe_message(db, iter::empty()) } else { db.message().to_owned() };
         let told = server_error(db, &format!("the server says: {told}"));
         return match db.code().code() {
+            _ if is_raised(db) && told.hint().is_none() => raised(&told, doing),
             sqlstate::CHARACTER_NOT_IN_REPERTOIRE => told.with_hint(NOT_UTF8_HINT),
             _ => told,
         };
@@ -35,6 +36,18 @@ pub(crate) fn session_error(error: &tokio_postgres::Error, doing: &str) -> Error
     // Left over: messages out of order, values that do not convert. Our fault or the library's.
     let cause = error.source().map(|e| format!(": {e}")).unwrap_or_default();
     Error::new(ErrorKind::Internal, format!("{error} while {doing}{cause}"))
+}
+
+/// Text of a function, which is not shown: what it was asked about is.
+fn raised(told: &Error, doing: &str) -> Error {
+    let error = Error::new(told.kind(), format!("{} (while {doing})", told.message())).with_hint(
+        "a trigger, an event trigger (pg_event_trigger lists them) or a function of the database has raised this: its text and its statement \
+         are in the server's log",
+    );
+    match told.sqlstate() {
+        Some(sqlstate) => error.with_sqlstate(sqlstate),
+        None => error,
+    }
 }
 
 /// An error with this text for what the server reported, its kind decided by SQLSTATE alone.

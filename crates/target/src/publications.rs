@@ -61,6 +61,33 @@ pub async fn of_new_partitions(session: &Session, relation: &Relation) -> Result
     Ok(rows.iter().map(told).collect())
 }
 
+/// Publications of a table, or of its partitions or of what it is a partition of, that leave TRUNCATE out.
+const WITHOUT_TRUNCATE_SQL: &str = "\
+    SELECT DISTINCT p.pubname::pg_catalog.text FROM pg_catalog.pg_publication p, \
+        LATERAL pg_catalog.pg_get_publication_tables(@name@) AS t \
+    WHERE NOT p.pubtruncate AND p.pubinsert \
+      AND (t.relid IN (SELECT a.relid FROM pg_catalog.pg_partition_tree($1::pg_catalog.text::pg_catalog.regclass) a) \
+           OR t.relid IN (SELECT a.relid FROM pg_catalog.pg_partition_ancestors($1::pg_catalog.text::pg_catalog.regclass) a) \
+           OR t.relid = $1::pg_catalog.text::pg_catalog.regclass) \
+    ORDER BY 1";
+
+/// Publications whose subscribers get the rows of this table, and keep those that TRUNCATE takes from it.
+///
+/// # Errors
+/// Those of the session.
+pub async fn without_truncate(session: &Session, relation: &Relation) -> Result<Vec<String>> {
+    let name = quote_relation(relation);
+    // One name, or several.
+    let argument = if session.server_version() >= 160_000 {
+        "VARIADIC ARRAY[p.pubname::pg_catalog.text]"
+    } else {
+        "p.pubname::pg_catalog.text"
+    };
+    let sql = WITHOUT_TRUNCATE_SQL.replace("@name@", argument);
+    let rows = session.rows(&sql, &[(&name, Type::TEXT)], "reading the publications").await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
 /// Refuses a table of which the server lets nobody change rows, by setting `column` (unquoted), or delete them: it is published, and
 /// nothing tells subscribers which row is meant, or a row filter or column list looks at more than that (`CheckCmdReplicaIdentity`). The
 /// server says so as soon as it begins such a statement, of all partitions: here one that is not carried out.

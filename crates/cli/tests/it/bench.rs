@@ -241,3 +241,13 @@ fn options_about_jobs_of_the_ledger_are_refused() {
     }
     assert_untouched(&database);
 }
+
+#[test]
+fn what_bench_refuses_it_does_not_offer() {
+    let offered = howdah("bench").args(["--help"]).run(PATIENCE).expect_code(0).stdout;
+    for refused in ["--reject-file", "--rejects", "--job-id", "--force", "--known", "--if-done"] {
+        let is_offered = offered.lines().any(|line| line.split_whitespace().next() == Some(refused));
+        assert!(!is_offered, "{refused}\n{offered}");
+    }
+    assert!(offered.contains("--on-error"));
+}

@@ -1,6 +1,8 @@
 //! What errors advise: what helps in this very case, and nothing else.
 
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::gate::{open_gate, shut_gate_behind};
+use crate::indexes::{CHUNKS, wait_for};
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, Server};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -190,4 +192,87 @@ fn records_that_do_not_fit() {
     let folder = source.parent().unwrap().join("no folder/nothing*.csv");
     let told = refused(&database, &folder, &[], "* stands for any part of a name");
     assert!(told.contains("no file matches the pattern"), "{told}");
+}
+
+#[test]
+fn a_column_that_is_renamed_while_rows_come_gets_its_name_back() {
+    let plain = csv(91, 1, 5000);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let scene = Scene::new(Server::shared(15), &[&plain]);
+    let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&source);
+    shut_gate_behind(&scene.database, 1);
+    let mut running = load.spawn();
+    assert!(wait_for(&scene.database, &mut running, CHUNKS, 1));
+    scene.database.sql("ALTER TABLE t RENAME COLUMN note TO remark");
+    open_gate(&scene.database);
+    let told = running.wait(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("public.t was changed while rows came into it: the server says: column \"note\""),
+        "{told}"
+    );
+    assert!(told.contains("hint: if the column was renamed, give it its name back"), "{told}");
+    scene.database.sql("ALTER TABLE t RENAME COLUMN remark TO note");
+    load.run(PATIENCE).expect_code(0);
+    scene.assert_exact("renamed back");
+}
+
+#[test]
+fn a_schema_that_is_not_the_ledgers_is_left_to_its_owner() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (a int); CREATE SCHEMA howdah; CREATE TABLE howdah.job (a int)");
+    refused(&database, &source, &[], "--ledger names another one");
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--ledger", "other"]);
+    load.arg(&source).run(PATIENCE).expect_code(0);
+}
+
+#[test]
+fn a_database_that_utf_8_is_not_converted_to() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database_in("MULE_INTERNAL");
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t"]);
+    let told = load.arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("hint: sessions of howdah speak UTF-8"), "{told}");
+}
+
+#[test]
+fn what_an_event_trigger_forbids_is_said_with_what_was_to_be_done() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database();
+    database.sql(
+        "CREATE TABLE t (a int); \
+         CREATE FUNCTION no() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'secret'; END $$; \
+         CREATE EVENT TRIGGER no ON ddl_command_start WHEN TAG IN ('DROP TABLE') EXECUTE FUNCTION no()",
+    );
+    let told = refused(&database, &source, &["--atomic"], "an event trigger (pg_event_trigger lists them)");
+    assert!(told.contains("(while ") && !told.contains("secret"), "{told}");
+    database.sql("DROP EVENT TRIGGER no");
+}
+
+#[test]
+fn subscribers_that_keep_what_is_emptied_are_told_in_the_plan() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql(
+            "CREATE TABLE t (a int); CREATE PUBLICATION keeps FOR TABLE t WITH (publish = 'insert'); \
+             CREATE PUBLICATION empties FOR TABLE t WITH (publish = 'insert, truncate')",
+        );
+        let plan = |mode: &str| {
+            let plan = howdah("plan").args(["--to", &database.conninfo(), "--table", "t", "--mode", mode]);
+            let done = plan.arg(&source).run(PATIENCE).expect_code(0);
+            done.stdout + &done.stderr
+        };
+        let told = plan("truncate");
+        assert!(
+            told.contains("the publication keeps of public.t leaves out TRUNCATE: its subscribers keep"),
+            "{told}"
+        );
+        assert!(!told.contains("empties") && !plan("append").contains("TRUNCATE"), "{told}");
+    }
 }

@@ -114,6 +114,32 @@ fn rows_that_go_to_another_server_one_by_one_are_warned_of() {
     }
 }
 
+/// `--mode insert-new` and `merge` are refused for it.
+#[test]
+fn a_key_that_a_foreign_table_has_is_told_with_what_helps_there() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n7\n8\n");
+    let server = Server::shared(15);
+    let database = server.database();
+    database.sql(&format!(
+        "CREATE TABLE far (a int PRIMARY KEY); INSERT INTO far VALUES (7); CREATE EXTENSION postgres_fdw; \
+         CREATE SERVER loop FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '{}', port '{}', dbname '{}'); \
+         CREATE USER MAPPING FOR CURRENT_USER SERVER loop OPTIONS (user 'postgres'); \
+         CREATE FOREIGN TABLE near (a int) SERVER loop OPTIONS (table_name 'far')",
+        server.socket_folder().display(),
+        server.port(),
+        database.name()
+    ));
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "near"]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        told.contains("23505") && told.contains("--mode insert-new and merge are for the table itself"),
+        "{told}"
+    );
+    load.args(["--on-error", "skip"]).run(PATIENCE).expect_code(3);
+    assert_eq!(database.value("SELECT string_agg(a::text, ',' ORDER BY a) FROM far"), "7,8");
+}
+
 /// TRUNCATE empties them since PostgreSQL 14; staging tables are not for them.
 #[test]
 fn a_foreign_table_is_emptied_and_told_with_its_own_way_out() {

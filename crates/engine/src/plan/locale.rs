@@ -42,9 +42,14 @@ pub(super) fn expect_one(
     let message = format!(
         "column {name} is {type_name}, and the commas of its values may stand before a fraction, as in {other}, or between groups"
     );
-    Err(Error::new(ErrorKind::Columns, message).with_hint(format!(
+    let error = Error::new(ErrorKind::Columns, message).with_hint(format!(
         "--types {name}=numeric:1,234.56 or {name}=numeric:1.234,56 says what comma and point mean"
-    )))
+    ));
+    // All files of the table are read in one way.
+    Err(match heads.first() {
+        Some(head) => error.in_file(head.object().location()),
+        None => error,
+    })
 }
 
 /// Where the comma of one column is a decimal sign, the points of another may stand between groups: `1.234` beside `1.234,50`

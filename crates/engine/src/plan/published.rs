@@ -2,7 +2,7 @@
 
 use super::ledger_of;
 use crate::Context;
-use howdah_model::{Plan, RelationKind, Result};
+use howdah_model::{Mode, Plan, RelationKind, Result};
 use howdah_target::publications;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
@@ -38,6 +38,25 @@ pub(super) async fn choose(
     plan.warnings.extend(found.into_iter().map(warning));
     if plan.job.create_partitions.is_some() && !plan.job.arrival.check {
         of_partitions(context, session, plan).await?;
+    }
+    if plan.job.arrival.mode == Mode::Truncate && !plan.job.arrival.check {
+        of_emptied(context, session, plan).await?;
+    }
+    Ok(())
+}
+
+/// A warning for each table that is emptied here and not where its rows are published to.
+async fn of_emptied(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    for table in plan.tables.iter().filter(|table| table.create.is_none()) {
+        let relation = &table.table.relation;
+        let asking = publications::without_truncate(session, relation);
+        let found = context.connection.attend(session, asking).await?;
+        plan.warnings.extend(found.into_iter().map(|publication| {
+            format!(
+                "the publication {publication} of {relation} leaves out TRUNCATE: its subscribers keep the rows that are there, and get the new \
+                 ones on top"
+            )
+        }));
     }
     Ok(())
 }

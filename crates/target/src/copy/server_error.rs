@@ -64,6 +64,9 @@ pub(crate) fn copy_error(
     if is_gone(db) {
         return CopyError { error: gone(db, relation, shown), line: None, is_of_empty: false };
     }
+    if db.code().code() == sqlstate::UNDEFINED_COLUMN && db.where_().is_none() {
+        return CopyError { error: changed(db, relation, shown), line: None, is_of_empty: false };
+    }
     let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
     let names = columns.iter().chain([&relation.name, &relation.schema]).map(String::as_str);
@@ -111,6 +114,16 @@ fn gone(db: &DbError, relation: &Relation, shown: &Relation) -> Error {
     error.with_hint(
         "if it was renamed, give it its name back, and the same command goes on; if it was dropped, make it anew, and the same command with \
          --force loads everything from the beginning",
+    )
+}
+
+/// The columns that the statement names were there when the load was planned.
+fn changed(db: &DbError, relation: &Relation, shown: &Relation) -> Error {
+    let told = db.message().replace(&relation.name, &shown.name);
+    let message = format!("{shown} was changed while rows came into it: the server says: {told}");
+    server_error(db, &message).with_hint(
+        "if the column was renamed, give it its name back, and the same command goes on; if it was dropped, the rows that are in have lost it: \
+         add it again and take those rows out, and the same command with --force loads everything from the beginning",
     )
 }
 

@@ -415,6 +415,12 @@ impl Ledger {
             return self.forbidden(db);
         }
         let mapped = self.error(error, "creating the ledger");
+        if mapped.sqlstate() == Some(sqlstate::DUPLICATE_TABLE) {
+            return mapped.with_hint(format!(
+                "schema {} is not howdah's own: --ledger names another one, which the load makes; or rename what has the name",
+                self.quoted
+            ));
+        }
         if mapped.sqlstate() != Some(sqlstate::INSUFFICIENT_PRIVILEGE) {
             return mapped;
         }

@@ -409,10 +409,19 @@ fn of_pooler(error: Error, told: &str) -> Error {
     error
 }
 
+/// Where the server finds that it does not convert to `client_encoding`.
+const ENCODING_ROUTINE: &str = "InitializeClientEncoding";
+
 fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failure {
     if let Some(db) = error.as_db_error() {
         let message = format!("connection to {host} failed: {}", db.message());
         let mut error = server_error(db, &message);
+        if db.routine() == Some(ENCODING_ROUTINE) {
+            error = error.with_hint(
+                "sessions of howdah speak UTF-8, into which the server converts no text of this database: load into one of another encoding \
+                 (CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8')",
+            );
+        }
         if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE {
             error = error.with_hint(format!(
                 "the owner of the database can run GRANT CONNECT ON DATABASE {} TO {}",
