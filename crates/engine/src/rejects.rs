@@ -224,7 +224,7 @@ fn are_all_bad(run: &Run) -> bool {
 /// ledger would be one that has begun. Not for long, as all sessions may have later ones. False if the load ends.
 async fn wait_for_the_first(run: &Run, chunk: &CopyChunk) -> bool {
     let began = Instant::now();
-    let is_open = || run.tally.rows_stored() + run.tally.rows_rejected() == 0;
+    let is_open = || !bears_all(run) && run.tally.rows_stored() + run.tally.rows_rejected() == 0;
     while !is_first(run, chunk) && is_open() && !are_all_bad(run) && began.elapsed() < FIRST_WITHIN {
         sleep(LOOK_EVERY).await;
     }
