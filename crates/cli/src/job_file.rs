@@ -7,8 +7,8 @@
 //! header = "true"
 //!
 //! [[source]]
-//! location = "s3://imdb/title.basics.tsv.gz"
-//! table = "staging.title_basics"
+//! location = "s3://shop/orders.tsv.gz"
+//! table = "staging.orders"
 //! ```
 
 use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, ModeName, RunOptions};

@@ -141,7 +141,7 @@ shortened at random by up to a half so that sessions do not come back together. 
 | 53300 | too many connections | the chunk again, with fewer sessions from now on |
 | all else | will not get better | the load ends |
 
-While planning, it is 15 s at most: a server or store that does not answer at all is most likely misspelled.
+While planning, nothing is begun anew after 15 s: a server or store that does not answer at all is most likely misspelled.
 A host name that has no address is looked up twice. A session that does not come is waited for 60 s, or for `--retry-for` if that is less, but 10 s at least.
 ";
 

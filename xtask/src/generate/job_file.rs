@@ -22,11 +22,11 @@ copy-options = \"(FORMAT csv, HEADER true, DELIMITER E'\\\\t')\"
 jobs = \"auto\"
 
 [[source]]
-location = \"s3://imdb/title.basics.tsv.gz\"
-table = \"staging.title_basics\"
+location = \"s3://shop/orders.tsv.gz\"
+table = \"staging.orders\"
 
 [[source]]
-location = \"s3://imdb/parts/{table}-*.tsv.gz\"
+location = \"s3://shop/parts/{table}-*.tsv.gz\"
 table = \"staging.{table}\"
 ```
 
