@@ -85,8 +85,15 @@ pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
             .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
             .with_hint("a superuser can make the role a member of pg_monitor (GRANT pg_monitor TO ...); or leave the option out"));
     }
-    if let Ok(Ok(reason)) = timeout(ANSWER_WITHIN, guard.sample(run, session)).await {
-        guard.judge(run, reason);
+    // Connections are counted first: others of this load are being opened.
+    let first_look = async { tokio::join!(guard.sample(run, session), guards::timeline(session)) };
+    if let Ok((sampled, timeline)) = timeout(ANSWER_WITHIN, first_look).await {
+        if let Ok(reason) = sampled {
+            guard.judge(run, reason);
+        }
+        if let Some(timeline) = timeline {
+            run.timeline.get_or_init(|| timeline);
+        }
     }
     warn_of_no_replica(run, session).await;
     Ok(guard)
@@ -185,14 +192,10 @@ impl Guard {
         };
         let learn = async {
             let places = server_places(&run.context, session, &tables, makes_tables);
-            let timeline = async { Ok(guards::timeline(session).await) };
-            tokio::try_join!(places, sees_replicas, timeline)
+            tokio::try_join!(places, sees_replicas)
         };
-        if let Ok(Ok((places, sees_replicas, timeline))) = timeout(ANSWER_WITHIN, learn).await {
+        if let Ok(Ok((places, sees_replicas))) = timeout(ANSWER_WITHIN, learn).await {
             self.tell_unwatched(run, &places);
-            if let Some(timeline) = timeline {
-                run.timeline.get_or_init(|| timeline);
-            }
             self.places = places.known;
             self.sees_replicas = sees_replicas;
         }

@@ -219,6 +219,23 @@ fn verified() -> Verified {
 /// A day in the example that could be another one.
 const UNSURE: &str = "public.flights: no value seen of day tells day from month, and they are read as DateStyle says: month first; --types day=date:d/m/y or day=date:m/d/y settles it";
 
+/// Seconds of each stage in the example.
+const STAGES: [(Stage, f64); 13] = [
+    (Stage::Read, 0.05),
+    (Stage::Decompress, 0.5),
+    (Stage::Split, 0.05),
+    (Stage::Encode, 0.0),
+    (Stage::Copy, 1.5),
+    (Stage::Commit, 0.02),
+    (Stage::Indexes, 0.4),
+    (Stage::Finish, 0.01),
+    (Stage::Apply, 0.0),
+    (Stage::Verify, 0.8),
+    (Stage::Vacuum, 0.0),
+    (Stage::Analyze, 0.09),
+    (Stage::Checkpoint, 0.0),
+];
+
 fn example() -> Summary {
     let file = |name: &str, rows, rejected, bytes_read| FileSummary {
         location: format!("/data/{name}"),
@@ -229,18 +246,6 @@ fn example() -> Summary {
         bytes_read,
         done: true,
     };
-    let stages = [
-        (Stage::Read, 0.05),
-        (Stage::Decompress, 0.5),
-        (Stage::Split, 0.05),
-        (Stage::Encode, 0.0),
-        (Stage::Copy, 1.5),
-        (Stage::Commit, 0.02),
-        (Stage::Indexes, 0.4),
-        (Stage::Finish, 0.01),
-        (Stage::Apply, 0.0),
-        (Stage::Verify, 0.8),
-    ];
     Summary {
         job: "3f6c0a9d5be21c44".to_owned(),
         status: Status::Done,
@@ -273,7 +278,7 @@ fn example() -> Summary {
         bytes_read: 41_500_000,
         planning_seconds: 0.2,
         wall_seconds: 1.9,
-        stages: BTreeMap::from(stages),
+        stages: BTreeMap::from(STAGES),
         sessions: 2,
         sessions_trace: vec![step()],
         waits: BTreeMap::from([("CPU".to_owned(), 0.75), ("IO:DataFileExtend".to_owned(), 0.25)]),
