@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
@@ -60,6 +60,8 @@ pub struct Connection {
     has_lost: Arc<AtomicBool>,
     /// Server processes of all sessions that were opened; some may be gone.
     opened: Arc<Mutex<Vec<Backend>>>,
+    /// How many sessions are being opened.
+    opening: Arc<AtomicUsize>,
     /// A session that one step of a load is done with and the next one may take, and since when it waits: a server
     /// process takes some milliseconds to start, and a distant server several round trips.
     spare: Arc<Mutex<Option<Waiting>>>,
@@ -75,6 +77,22 @@ pub struct Connection {
     values: Arc<Mutex<ValueSettings>>,
     /// How long a session is waited for.
     open_within: Arc<Mutex<Duration>>,
+}
+
+/// Counts until it is dropped, with the session or without.
+struct BeingOpened(Arc<AtomicUsize>);
+
+impl BeingOpened {
+    fn new(opening: &Arc<AtomicUsize>) -> BeingOpened {
+        opening.fetch_add(1, Relaxed);
+        BeingOpened(Arc::clone(opening))
+    }
+}
+
+impl Drop for BeingOpened {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 /// A session that is waited for: it is not opened any more once nobody does.
@@ -143,6 +161,7 @@ impl Connection {
             lost: Arc::default(),
             has_lost: Arc::default(),
             opened: Arc::default(),
+            opening: Arc::default(),
             spare: Arc::default(),
             ahead: Arc::default(),
             writes: Arc::default(),
@@ -339,6 +358,7 @@ impl Connection {
 
     async fn open_within(&self, limit: Duration) -> Result<Session> {
         let open = async {
+            let _opening = BeingOpened::new(&self.opening);
             let mut session = Session::connect(&self.conninfo).await?;
             self.expect_primary(&session)?;
             self.set_values(&mut session).await?;
@@ -430,6 +450,11 @@ impl Connection {
     /// The processes of our sessions, the last of them.
     pub(crate) fn opened(&self) -> Vec<Backend> {
         self.opened.lock().clone()
+    }
+
+    /// How many sessions are being opened, which are not among these yet.
+    pub(crate) fn opening(&self) -> usize {
+        self.opening.load(Relaxed)
     }
 
     /// It is the embedded server, whether nothing named one or its own address did.

@@ -13,7 +13,7 @@ use crate::pipeline::Run;
 use crate::tries::Tries;
 use crate::tune;
 use howdah_model::{
-    Error, ErrorKind, Event, Plan, ReplicaLag, Result, TablePlan, TuneScope, plural, sqlstate,
+    Error, ErrorKind, Event, Jobs, Plan, ReplicaLag, Result, TablePlan, TuneScope, plural, sqlstate,
 };
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
@@ -27,6 +27,9 @@ use tokio::time::{sleep, timeout};
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How often is looked whether the session is gone: that asks nobody.
 const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long few connections are counted again while sessions of this load are being opened, and how often.
+const OPENED_WITHIN: Duration = Duration::from_millis(300);
+const COUNT_EVERY: Duration = Duration::from_millis(10);
 /// The session must answer within this time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Who is to hold the job waits for its turn first, as long as that may take.
@@ -231,7 +234,7 @@ impl Guard {
         let room = async {
             match asked.reserve_connections {
                 0 => Ok(None),
-                _ => guards::room(session, &opened).await.map(Some),
+                _ => room(run, session).await.map(Some),
             }
         };
         let lag = async {
@@ -313,14 +316,9 @@ impl Guard {
 
     /// As many sessions as leave others what is reserved for them, and one at least.
     fn leave_room(&mut self, run: &Run, room: i64) {
-        let reserved = i64::from(run.plan.job.guards.reserve_connections);
-        let most = u32::try_from((room - reserved - not_copying(&run.plan)).max(1)).unwrap_or(u32::MAX);
+        let (most, reserved) = (most_sessions(&run.plan, room), run.plan.job.guards.reserve_connections);
         run.gate.limit_sessions(most);
-        let wanted = match run.plan.job.jobs {
-            howdah_model::Jobs::Fixed(sessions) => sessions,
-            howdah_model::Jobs::Auto => 2,
-        };
-        if most < wanted && self.told_sessions.is_none_or(|told| most < told) {
+        if most < wanted_sessions(&run.plan) && self.told_sessions.is_none_or(|told| most < told) {
             self.told_sessions = Some(most);
             run.tell(format!(
                 "at most {most} {} at once: the server has few connections left, of which {reserved} are left \
@@ -402,6 +400,36 @@ impl Guard {
         if run.gate.set(reason.clone()) {
             run.context.listener.on_event(&Event::Paused { reason });
         }
+    }
+}
+
+/// As many as leave others what is reserved for them, and one at least.
+fn most_sessions(plan: &Plan, room: i64) -> u32 {
+    let reserved = i64::from(plan.job.guards.reserve_connections);
+    u32::try_from((room - reserved - not_copying(plan)).max(1)).unwrap_or(u32::MAX)
+}
+
+/// With fewer a load is slower than was asked for.
+fn wanted_sessions(plan: &Plan) -> u32 {
+    match plan.job.jobs {
+        Jobs::Fixed(sessions) => sessions,
+        Jobs::Auto => 2,
+    }
+}
+
+/// How many connections are left for this load, its own included. One of ours that is being opened is another's to the server's count
+/// until it is known here: where few are left, they are counted again when none is being opened.
+async fn room(run: &Run, session: &Session) -> Result<i64> {
+    let (connection, began) = (&run.context.connection, Instant::now());
+    loop {
+        let (opened, opening) = (connection.opened(), connection.opening());
+        let room = guards::room(session, &opened).await?;
+        let is_settled = opening + connection.opening() == 0 && connection.opened() == opened;
+        let is_ample = most_sessions(&run.plan, room) >= wanted_sessions(&run.plan);
+        if is_ample || is_settled || began.elapsed() > OPENED_WITHIN {
+            return Ok(room);
+        }
+        sleep(COUNT_EVERY).await;
     }
 }
 
