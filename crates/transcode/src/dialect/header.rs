@@ -211,7 +211,7 @@ fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> Ve
 }
 
 /// How many days and times in a line name columns of numbers, as in a table with a column for each day, and how many numbers columns of
-/// truths. One may be a value that is astray; of several that differ no record is made.
+/// truths, 0 and 1 aside, which are truths as well. One may be a value that is astray; of several that differ no record is made.
 fn others_that_name(
     lines: &Lines,
     no: usize,
@@ -227,11 +227,15 @@ fn others_that_name(
                 | (Some(Class::Number), Some(Class::Boolean))
         )
     };
-    let columns: Vec<usize> = (0..kinds.len().min(classes.len())).filter(is_other).collect();
+    let mut columns: Vec<usize> = (0..kinds.len().min(classes.len())).filter(is_other).collect();
     if columns.len() < OTHERS_MIN {
         return 0;
     }
     let values = lines.values(no, reader, window);
+    columns.retain(|column| !matches!(values[*column].as_str(), "0" | "1"));
+    if columns.len() < OTHERS_MIN {
+        return 0;
+    }
     let different: BTreeSet<&String> = columns.iter().map(|column| &values[*column]).collect();
     if different.len() == columns.len() { columns.len() } else { 0 }
 }
