@@ -217,11 +217,8 @@ fn identity(environment: &Environment, profile: &Profile) -> Result<Identity> {
         );
         return Err(Error::new(ErrorKind::SourceDenied, message).with_hint(hint));
     }
-    if let (Some(id), Some(secret)) =
-        (profile.credential("aws_access_key_id"), profile.credential("aws_secret_access_key"))
-    {
-        let session = profile.credential("aws_session_token").map(str::to_owned);
-        return Ok(Identity::Keys { id: id.to_owned(), secret: secret.to_owned(), session });
+    if let Some(keys) = profile.keys()? {
+        return Ok(keys);
     }
     if has_container {
         return Ok(Identity::Container);
@@ -269,6 +266,26 @@ impl Profile {
     /// The credentials file wins over the config file.
     fn credential(&self, key: &str) -> Option<&str> {
         self.credentials.get(key).or_else(|| self.config.get(key)).map(String::as_str)
+    }
+
+    /// A key without the other half of it is a slip: others' credentials, or none, are not what was meant.
+    fn keys(&self) -> Result<Option<Identity>> {
+        const ID: &str = "aws_access_key_id";
+        const SECRET: &str = "aws_secret_access_key";
+        let half = |there: &str, missing: &str| {
+            let message = format!("the AWS profile {} has {there}, and no {missing}", self.name);
+            Err(Error::new(ErrorKind::SourceDenied, message)
+                .with_hint(format!("write {missing} beside it, in ~/.aws/credentials")))
+        };
+        match (self.credential(ID), self.credential(SECRET)) {
+            (Some(id), Some(secret)) => {
+                let session = self.credential("aws_session_token").map(str::to_owned);
+                Ok(Some(Identity::Keys { id: id.to_owned(), secret: secret.to_owned(), session }))
+            }
+            (Some(_), None) => half(ID, SECRET),
+            (None, Some(_)) => half(SECRET, ID),
+            (None, None) => Ok(None),
+        }
     }
 
     fn endpoint(&self) -> Option<&str> {
@@ -372,6 +389,8 @@ mod tests {
         assert_eq!(missing.kind(), ErrorKind::SourceDenied);
         let sso = identity_of("[profile s]\nsso_session = x\n", "", &[("AWS_PROFILE", "s")]).unwrap_err();
         assert!(sso.hint().unwrap().contains("export-credentials --format env --profile s"), "{sso}");
+        let half = identity_of("", "[default]\naws_access_key_id = a\n", &[]).unwrap_err();
+        assert!(half.message().contains("default has aws_access_key_id, and no aws_secret"), "{half}");
     }
 
     #[test]

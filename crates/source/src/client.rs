@@ -2,7 +2,7 @@
 //! that are not 2xx become errors. Requests of `http.rs` and of the object stores enter; answers leave, their
 //! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
 
-use crate::failure::Status;
+use crate::failure::{self, Status, Unanswered};
 use crate::listing;
 use crate::location::Scheme;
 use crate::proxy;
@@ -139,12 +139,21 @@ impl HttpService for Connector {
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
         let asked = listing::asked(&request);
-        let answer = succeeded(HttpService::call(&self.client, request).await?).await?;
+        let address = address_of(&request);
+        let unanswered = |cause: HttpError| HttpError::new(cause.kind(), Unanswered { address, cause });
+        let answer = HttpService::call(&self.client, request).await.map_err(unanswered)?;
+        let answer = succeeded(answer).await?;
         match asked {
             Some(asked) => listing::checked(answer, asked).await,
             None => Ok(answer),
         }
     }
+}
+
+fn address_of(request: &HttpRequest) -> Option<String> {
+    let uri = request.uri();
+    let usual = if uri.scheme_str() == Some("http") { 80 } else { 443 };
+    failure::address(uri.host()?, Some(uri.port_u16().unwrap_or(usual)))
 }
 
 async fn succeeded(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
@@ -224,7 +233,7 @@ fn is_region(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::{self, Access};
+    use crate::failure::Access;
 
     #[test]
     fn the_code_of_an_error_answer_is_a_word() {
@@ -251,8 +260,42 @@ mod tests {
     async fn a_closed_port_may_open_again() {
         let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", server.local_addr().unwrap());
+        let address = server.local_addr().unwrap();
         drop(server);
         let error = new().unwrap().get(url).send().await.unwrap_err();
-        assert_eq!(failure::of_request(&error, Access::Http, "x").kind(), ErrorKind::SourceTransient);
+        let error = failure::of_request(&error, Access::Http, "x");
+        assert_eq!(error.kind(), ErrorKind::SourceTransient);
+        let told = format!("no connection to the server at {address}: ");
+        assert!(error.message().starts_with(&told), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_away_or_speaks_no_tls_is_told_with_its_address() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = server.local_addr().unwrap();
+        let asking = tokio::spawn(asked_of_store(format!("https://{address}")));
+        let (mut asked, _) = server.accept().await.unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut asked, b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        let error = asking.await.unwrap();
+        assert_eq!(error.kind(), ErrorKind::SourceIo);
+        assert_eq!(error.message(), format!("the server at {address} does not speak TLS"));
+        drop((asked, server));
+        let error = asked_of_store(format!("http://{address}")).await;
+        assert_eq!(error.kind(), ErrorKind::SourceTransient);
+        let told = format!("no connection to the server at {address}: ");
+        assert!(error.message().starts_with(&told), "{error}");
+    }
+
+    async fn asked_of_store(endpoint: String) -> Error {
+        let store = object_store::aws::AmazonS3Builder::new()
+            .with_bucket_name("b")
+            .with_endpoint(endpoint)
+            .with_skip_signature(true)
+            .with_retry(crate::bucket::no_retries())
+            .with_http_connector(Connector { client: new().unwrap(), scheme: Scheme::S3 })
+            .build()
+            .unwrap();
+        let error = object_store::ObjectStoreExt::head(&store, &"k".into()).await.unwrap_err();
+        failure::of_request(&error, Access::Store { scheme: Scheme::S3, anonymous: true }, "s3://b/k")
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::location::Scheme;
 use howdah_model::{Error, ErrorKind, Result, counted};
+use object_store::client::HttpError;
 use std::error::Error as StdError;
 use std::fmt;
 
@@ -32,6 +33,26 @@ impl StdError for Status {}
 pub(crate) enum Access {
     Http,
     Store { scheme: Scheme, anonymous: bool },
+}
+
+/// What became of a request to a store, with the address that was asked, which the library takes out of its errors.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    /// Host and port.
+    pub(crate) address: Option<String>,
+    pub(crate) cause: HttpError,
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no answer")
+    }
+}
+
+impl StdError for Unanswered {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.cause)
+    }
 }
 
 /// The error of a request; `location` is as shown to the user.
@@ -190,8 +211,13 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
             "install the authority's certificate on this machine, or name a file with it in SSL_CERT_FILE",
         ));
     }
+    if let Some(unanswered) = cause.downcast_ref::<Unanswered>() {
+        let error = chain(&unanswered.cause).find_map(|cause| cause.downcast_ref::<reqwest::Error>())?;
+        return of_client(error, unanswered.address.as_deref());
+    }
     if let Some(error) = cause.downcast_ref::<reqwest::Error>() {
-        return of_client(error);
+        let address = error.url().and_then(|url| address(url.host_str()?, url.port_or_known_default()));
+        return of_client(error, address.as_deref());
     }
     if let Some(error) = cause.downcast_ref::<object_store::path::Error>() {
         return Some(unnameable(error));
@@ -234,27 +260,37 @@ fn lacking_token(text: &str) -> Option<Error> {
     Some(Error::new(ErrorKind::SourceDenied, message).with_hint(hint))
 }
 
+/// Of a host and its port, as it may be shown.
+pub(crate) fn address(host: &str, port: Option<u16>) -> Option<String> {
+    port.map(|port| format!("{host}:{port}"))
+}
+
 /// `None` where the cause below says it better.
-fn of_client(error: &reqwest::Error) -> Option<Error> {
-    let is_untrusted = |cause: &(dyn StdError + 'static)| {
-        matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
-    };
-    if chain(error).skip(1).any(is_untrusted) {
+fn of_client(error: &reqwest::Error, address: Option<&str>) -> Option<Error> {
+    let of_tls = chain(error).skip(1).find_map(|cause| cause.downcast_ref::<rustls::Error>());
+    if matches!(of_tls, Some(rustls::Error::InvalidCertificate(_))) {
         return None;
     }
+    let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+    if error.is_connect() && matches!(of_tls, Some(rustls::Error::InvalidMessage(_))) {
+        let message = format!("the server{at} does not speak TLS");
+        return Some(Error::new(ErrorKind::SourceIo, message).with_hint(
+            "write http:// where the address is named (in the URL, or in AWS_ENDPOINT_URL_S3), or give the port of https",
+        ));
+    }
     let what = if error.is_timeout() {
-        "the server did not answer in time"
+        format!("the server{at} did not answer in time")
     } else if error.is_connect() {
-        "no connection to the server"
+        format!("no connection to the server{at}")
     } else if error.is_builder() || error.is_redirect() {
         return Some(Error::new(ErrorKind::SourceIo, "the request cannot be made"));
     } else {
-        "the connection broke"
+        "the connection broke".to_owned()
     };
     let reason = chain(error).filter_map(|cause| cause.downcast_ref::<std::io::Error>()).last();
     let message = match reason {
         Some(reason) => format!("{what}: {reason}"),
-        None => what.to_owned(),
+        None => what,
     };
     Some(Error::new(ErrorKind::SourceTransient, message))
 }
@@ -364,6 +400,9 @@ fn hint_of_code(code: &str, access: Access) -> Option<&'static str> {
         "RequestTimeTooSkewed" => {
             Some("set the clock, by NTP or chronyd, to less than 15 minutes from the store's")
         }
+        "InvalidRequest" if is_aws => Some(
+            "an object that is encrypted with its owner's key (SSE-C) cannot be read: copy it to one that is not",
+        ),
         "InvalidObjectState" => Some("restore it first (aws s3api restore-object)"),
         _ => None,
     }
@@ -371,7 +410,7 @@ fn hint_of_code(code: &str, access: Access) -> Option<&'static str> {
 
 fn hint(kind: ErrorKind, status: &Status, access: Access) -> Option<&'static str> {
     const AWS: &str = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (with AWS_SESSION_TOKEN for \
-                       temporary ones), of someone with s3:GetObject and s3:ListBucket";
+                       temporary ones), of someone with s3:GetObject and s3:ListBucket (and kms:Decrypt where a key of KMS encrypts)";
     const AWS_ANONYMOUS: &str = "no AWS credentials were found, so the request was not signed: set AWS_PROFILE, or \
                                  AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
     const GOOGLE: &str = "set GOOGLE_APPLICATION_CREDENTIALS to the file of an account that may read the bucket \
