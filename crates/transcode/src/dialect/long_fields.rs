@@ -9,7 +9,7 @@
 
 use super::WINDOW_BYTES;
 use super::candidates::Candidate;
-use super::cell_types::Class;
+use super::cell_types::{Class, Kind};
 use super::rows::Reader;
 use super::table::{Line, Lines, Profile, agreement, usual_width};
 use super::windows::{Window, Windows};
@@ -275,7 +275,14 @@ impl Tried<'_> {
     fn read_plain(&mut self, bytes: &[u8]) -> Vec<bool> {
         let lines = Lines::read(&mut self.plain, &Window::of_text(bytes, true));
         let is_record = |no: usize| {
-            lines.lines[no].width == self.width && agreement(lines.kinds(no), &self.classes).1 == 0
+            let kinds = lines.kinds(no);
+            // A time of day among numbers is a line of a log.
+            let is_of_other_class = |(kind, class): (&Kind, &Option<Class>)| {
+                class.is_some() && kind.class().is_some_and(|own| Some(own) != *class)
+            };
+            lines.lines[no].width == self.width
+                && agreement(kinds, &self.classes).1 == 0
+                && !kinds.iter().zip(&self.classes).any(is_of_other_class)
         };
         (0..lines.len()).filter(|no| !lines.lines[*no].is_blank()).map(is_record).collect()
     }

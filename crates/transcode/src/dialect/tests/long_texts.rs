@@ -184,6 +184,16 @@ fn a_text_that_does_not_end_in_the_head_is_told() {
 }
 
 #[test]
+fn lines_with_times_where_records_have_numbers_are_a_text() {
+    let records: String = (1..=20).map(|no| format!("{no},short {no}\n")).collect();
+    let log = "10:00:00,INFO done\n".repeat(WINDOW_BYTES);
+    let bytes = format!("id,log\n{records}21,\"build log\n{log}10:01:01,end\"\n22,end\n");
+    let found = sampled(bytes.as_bytes());
+    assert_eq!((found.dialect.clone(), found.width), (Dialect::csv(), 2), "{}", found.describe());
+    assert!(found.unsure.iter().any(|unsure| unsure.option == "--quote"), "{:?}", found.unsure);
+}
+
+#[test]
 fn quotes_astray_are_no_long_texts() {
     // What is said in one record begins there with a quote, and ends with one in another.
     let said = |no: usize| match no % 9 {
