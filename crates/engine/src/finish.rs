@@ -49,6 +49,7 @@ async fn finish_rounds(run: &Arc<Run>) -> Result<()> {
             return note_account(run).await;
         }
         expect_kept_here(run, &receipts)?;
+        expect_taken_by_server(run, chunks, rows).await?;
         expect_all_come_again(run, rows)?;
         load_again(run, receipts, rows).await?;
     }
@@ -72,6 +73,39 @@ fn expect_kept_here(run: &Run, receipts: &HashMap<u32, Receipts>) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Rows whose receipts somebody has deleted are in the table: loading them again would double them.
+async fn expect_taken_by_server(run: &Run, chunks: u64, rows: u64) -> Result<()> {
+    // All rows of a table are in one transaction then, which may have gone with its connection.
+    if run.plan.job.arrival.freeze {
+        return Ok(());
+    }
+    let ask = async |session: &Session| Ok(run.has_lost_nothing(session).await);
+    if on_session(run, ask).await.unwrap_or(false) {
+        let of = format!("{} of {}", counted(chunks, "chunk"), counted(rows, "row"));
+        return Err(deleted(run, &format!("the receipts of {of} are not in the ledger any more")));
+    }
+    Ok(())
+}
+
+/// The ledger has answered, and lacks the job or a step of it.
+fn is_gone(error: &Error) -> bool {
+    error.kind() == ErrorKind::Ledger && error.sqlstate().is_none()
+}
+
+/// What is missing in the ledger neither a crash nor a failover has taken.
+fn deleted(run: &Run, missing: &str) -> Error {
+    let message = format!(
+        "{missing}, and the server has not crashed: somebody has deleted that while job {} ran",
+        run.plan.job_id
+    );
+    let tables: Vec<String> = run.plan.tables.iter().map(|table| table.table.relation.to_string()).collect();
+    Error::new(ErrorKind::Ledger, message).with_hint(format!(
+        "rows of the job are in {} and would come twice: take them out (TRUNCATE, if nothing else is there), then --force loads \
+         everything again from the beginning",
+        tables.join(", ")
+    ))
 }
 
 /// Whoever opens a named pipe once more waits for a writer that may never come, or takes the bytes of the next one for those that are lost.
@@ -109,7 +143,12 @@ async fn settled_receipts(run: &Run) -> Result<Option<Vec<Receipt>>> {
     };
     // Sent together: the server reads the ledger when the barrier has answered.
     let settling = async { tokio::try_join!(barrier(&session), standing, receipts) };
-    let ((), (), receipts) = connection.attend(&session, settling).await?;
+    let ((), (), receipts) = match connection.attend(&session, settling).await {
+        Err(error) if is_gone(&error) && run.has_lost_nothing(&session).await => {
+            return Err(deleted(run, "the ledger lacks what it has held of the job"));
+        }
+        settled => settled?,
+    };
     connection.keep(session);
     Ok(receipts)
 }

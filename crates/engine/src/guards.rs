@@ -81,6 +81,7 @@ pub(crate) struct Guard {
 /// Table, when replicas are to be looked at and the role may not.
 pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     let mut guard = Guard { first: session.backend(), ..Guard::default() };
+    run.first.get_or_init(|| session.backend());
     guard.learn(run, session).await;
     if run.plan.job.guards.max_replica_lag.is_some() && guard.sees_replicas == Some(false) {
         let message = "--max-replica-lag: this role may not see how far replicas are";

@@ -27,9 +27,9 @@ use howdah_model::{
     ChunkId, Error, ErrorKind, Event, Listener, Plan, Receipt, Relation, RelationKind, Result, TablePlan,
     TriggersChoice, TriggersWay,
 };
-use howdah_target::guards;
 use howdah_target::ledger::Ledger;
-use howdah_target::session::Session;
+use howdah_target::session::{Backend, Session};
+use howdah_target::{activity, guards};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -75,6 +75,8 @@ pub(crate) struct Run {
     pub tuner: Mutex<Option<Session>>,
     /// The timeline of the server that this run began on.
     pub timeline: OnceLock<String>,
+    /// The process of the session that this run began with.
+    pub first: OnceLock<Backend>,
     /// Tables whose rows fire no triggers, by the role of the sessions.
     pub silent: Mutex<BTreeSet<Relation>>,
     /// Tables whose statistics were renewed because of indexes that are back.
@@ -144,6 +146,7 @@ impl Run {
             tuned: AtomicBool::new(false),
             tuner: Mutex::default(),
             timeline: OnceLock::new(),
+            first: OnceLock::new(),
             silent: Mutex::default(),
             analyzed: Mutex::default(),
             probes: Probes::default(),
@@ -187,6 +190,14 @@ impl Run {
         match (self.timeline.get(), guards::timeline(session).await) {
             (Some(began_on), Some(now)) => *began_on != now,
             _ => false,
+        }
+    }
+
+    /// For sure, the server has neither crashed since this run began nor given its place to another.
+    pub(crate) async fn has_lost_nothing(&self, session: &Session) -> bool {
+        match self.first.get() {
+            Some(first) => activity::lives(session, *first).await.unwrap_or(false),
+            None => false,
         }
     }
 

@@ -75,3 +75,20 @@ pub async fn terminate(session: &Session, backend: Backend) -> Result<bool> {
         .map_err(|error| session_error(&error, "ending a stuck session"))?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
+
+const LIVES_SQL: &str = "\
+    SELECT EXISTS (SELECT FROM pg_catalog.pg_stat_get_activity($1) AS a \
+    WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = $2)";
+
+/// Exactly this server process is still there. A crash of the server ends all of them, and a failover leaves them on the other
+/// server: where one lives, everything is there that has been committed since it began.
+///
+/// # Errors
+/// Those of the session.
+pub async fn lives(session: &Session, backend: Backend) -> Result<bool> {
+    let rows = session
+        .query_as_login(LIVES_SQL, &[(&backend.pid, Type::INT4), (&backend.start_us, Type::INT8)])
+        .await
+        .map_err(|error| session_error(&error, "looking for a session of this load"))?;
+    Ok(rows.first().is_some_and(|row| row.get(0)))
+}

@@ -3,7 +3,7 @@
 
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, Running, Server, ServerOptions, side_by_side};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -155,7 +155,7 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
 }
 
 /// What the server loses while indexes are built is missed when the job is to be closed.
-/// Behind the last row, before the index is built; `also` is lost with it.
+/// Behind the last row, before the index is built; `also` is lost with it. No session lives through what loses commits.
 fn lose_the_first_chunk(scene: &Scene, running: &mut Running, also: &str) {
     wait_for_words(running, "dropped from");
     // The lock lets rows come and keeps the index from being built.
@@ -167,7 +167,7 @@ fn lose_the_first_chunk(scene: &Scene, running: &mut Running, also: &str) {
              EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
          END LOOP; END $$; \
          DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); {also}; \
-         DELETE FROM howdah.chunk WHERE chunk_no = 0; COMMIT"
+         DELETE FROM howdah.chunk WHERE chunk_no = 0; {END_SESSIONS}; COMMIT"
     ));
 }
 

@@ -136,8 +136,9 @@ impl Ledger {
             // Tables or columns that should be there are not: somebody changed the schema.
             Some(sqlstate::UNDEFINED_TABLE | sqlstate::UNDEFINED_COLUMN | sqlstate::INVALID_SCHEMA_NAME) => {
                 mapped.with_kind(ErrorKind::Ledger).with_hint(format!(
-                    "the schema {} is not a complete ledger: if it was dropped meanwhile, or a failover came before it, run the same \
-                     command again; else name another with --ledger, or drop it (its history is lost)",
+                    "the schema {} is not a complete ledger: after a failover to a server without it, run the same command again; if it \
+                     was dropped, rows that a load has stored are in the table without a receipt, and would come twice: take them out \
+                     first; else name another with --ledger, or drop it (its history is lost)",
                     self.quoted
                 ))
             }
