@@ -25,7 +25,7 @@ use tokio::time::{sleep, timeout};
 
 /// Often enough that a load of a gigabyte a second does not fill what is kept free; cheap enough not to be seen.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// How often is looked whether the session is gone: that asks nobody.
+/// How often is looked whether the session is gone, and at the disks: that asks nobody.
 const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long few connections are counted again while sessions of this load are being opened, and how often.
 const OPENED_WITHIN: Duration = Duration::from_millis(300);
@@ -39,6 +39,8 @@ const HELD_WITHIN: Duration = Duration::from_secs(15);
 const FREE_PART: u64 = 10;
 const FREE_BYTES_MIN: u64 = 64 << 20;
 const FREE_BYTES_MAX: u64 = 1 << 30;
+/// An index build is broken off where of that only this part is left.
+const SCARCE_PART: u64 = 2;
 /// A disk is full until it has so much more room than that, or the load would stop and go.
 const FREE_AGAIN: f64 = 1.25;
 /// A slot that keeps more WAL is worth a word, unless a limit for replicas is given.
@@ -119,7 +121,7 @@ async fn warn_of_no_replica(run: &Run, session: &Session) {
 /// meanwhile, the load gives up, as it would not have begun.
 pub(crate) async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
-        wait(session).await;
+        wait(run, session, guard).await;
         let _ = timeout(ANSWER_WITHIN, tune::mark_again(run, &mut guard.marking)).await;
         let sampled = timeout(ANSWER_WITHIN, guard.sample(run, session)).await;
         match sampled {
@@ -142,11 +144,15 @@ pub(crate) async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> 
     }
 }
 
-/// Until the next look is due, or the session is gone, with which the lock of the job went.
-async fn wait(session: &Session) {
+/// Until the next look is due, a disk is full, or the session is gone, with which the lock of the job went.
+async fn wait(run: &Run, session: &Session, guard: &Guard) {
     let began = Instant::now();
     while began.elapsed() < SAMPLE_EVERY && !session.is_closed() {
         sleep(CLOSED_LOOK_EVERY).await;
+        // What begins a step that cannot pause on its way goes by what is known at that moment.
+        if guard.look_at_disks(run) && !run.gate.is_closed() {
+            return;
+        }
     }
 }
 
@@ -291,6 +297,14 @@ impl Guard {
                 )),
             }
         }
+    }
+
+    /// Whether one is full.
+    fn look_at_disks(&self, run: &Run) -> bool {
+        let rooms: Vec<Room> = self.places.iter().filter_map(|place| place.room().ok()).collect();
+        let has_less = |part| rooms.iter().any(|room| room.free_bytes < free_bytes_min(*room) / part);
+        run.gate.set_scarce(has_less(SCARCE_PART));
+        has_less(1)
     }
 
     fn full_disk(&mut self) -> Option<String> {

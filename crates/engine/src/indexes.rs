@@ -6,6 +6,7 @@
 
 mod crew;
 pub(crate) mod early;
+mod one;
 
 pub(crate) use crew::Crew;
 
@@ -22,9 +23,9 @@ use futures_util::{StreamExt, stream};
 use howdah_model::{Error, ErrorKind, IndexesChoice, IndexesPlan, Result, Stage, Tune};
 use howdah_target::finish::barrier;
 use howdah_target::ledger::{Ledger, Loading, OwnUndos, Undo, UndoKind};
-use howdah_target::session::Session;
 use howdah_target::undo::drop::{Dropped, drop_chosen};
 use howdah_target::undo::put_back::{How, PutBack, put_back};
+use one::{Work, put_back_one};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -428,89 +429,6 @@ fn rows_of_entries<'a>(entries: &[&'a Undo]) -> Vec<Vec<&'a Undo>> {
         rows.entry(row).or_default().push(entry);
     }
     rows.into_values().collect()
-}
-
-/// What all entries are put back with.
-struct Work<'a> {
-    ledger: &'a Ledger,
-    retry_for: Duration,
-    /// There are too many to tell of each that it is back.
-    brief: bool,
-    /// Commits wait for the disk.
-    durable: bool,
-    pausing: Option<&'a Run>,
-    lock_within_ms: u64,
-    /// Sessions that wait for the next entry.
-    spare: Mutex<Vec<Session>>,
-}
-
-impl Work<'_> {
-    async fn put_back(&self, context: &Context, entry: &Undo, workers_max: Option<u32>) -> Result<PutBack> {
-        let spare = self.spare.lock().pop();
-        let session = match spare.filter(|session| !session.is_closed()) {
-            Some(session) => session,
-            None => context.connection.open().await?,
-        };
-        let how = How { workers_max, durable: self.durable, lock_within_ms: self.lock_within_ms };
-        let working = put_back(&session, self.ledger, entry, how);
-        let done = context.connection.attend(&session, working).await;
-        // One that has failed may have no connection any more.
-        if done.is_ok() {
-            self.spare.lock().push(session);
-        }
-        done
-    }
-}
-
-async fn put_back_one(
-    context: &Context,
-    work: &Work<'_>,
-    entry: &Undo,
-    workers_max: Option<u32>,
-) -> Result<PutBack> {
-    // Triggers take nothing that a load pauses for, and who is stopped puts back at once.
-    if let Some(run) = work.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
-        && let Err(error) = run.when_open().await
-        && error.kind() != ErrorKind::Interrupted
-    {
-        return Err(error);
-    }
-    let start = Instant::now();
-    let put_back = || work.put_back(context, entry, workers_max);
-    let done = patiently(context, work.retry_for, put_back).await?;
-    let seconds = start.elapsed().as_secs_f64();
-    let title = entry.to_string();
-    match (done, entry.change.kind) {
-        (PutBack::Done, kind) if work.brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
-        (PutBack::Done, UndoKind::Staging) => context.tell(format!("{title} is dropped")),
-        (PutBack::TableGone | PutBack::TableAnother, UndoKind::Staging) => {}
-        (PutBack::Done, UndoKind::Trigger) => context.tell(format!("{title} is enabled again")),
-        (PutBack::TriggerGone, _) => context.warn(format!("{title} is not enabled again: it is gone")),
-        (PutBack::Done, UndoKind::Index) => context.tell(format!("{title} is built, in {seconds:.1} s")),
-        (PutBack::Done, UndoKind::Validate) => {
-            context.tell(format!("{title} is validated, in {seconds:.1} s"));
-        }
-        (
-            PutBack::Done,
-            UndoKind::Constraint | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint,
-        ) => context.tell(format!("{title} is back")),
-        (PutBack::Done, UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
-        | (PutBack::ByAnother, _) => {}
-        (PutBack::NoPartition, _) => context.warn(format!(
-            "{title} is not put back: the table is no partition of that index's table any more"
-        )),
-        // By a parent that was made with all its partitions, because there are new ones.
-        (PutBack::WasThere, UndoKind::Attach) => {}
-        (PutBack::WasThere, _) => context.tell(format!("{title} is there already, as it was")),
-        (PutBack::MarkedAnother, _) => {
-            context.tell(format!("{title}: what somebody has set instead meanwhile stays"));
-        }
-        (PutBack::TableGone, _) => context.warn(format!("{title} is not put back: the table is gone")),
-        (PutBack::TableAnother, _) => context.warn(format!(
-            "{title} is not put back: the table is gone, and the one that has its name now is another one"
-        )),
-    }
-    Ok(done)
 }
 
 /// What could not be put back.

@@ -5,7 +5,7 @@
 //! the journal locked. What fails here is left to them, too. Its commits wait for the disk: with an index, WAL holds all
 //! chunks of its table, so that a crash of the server cannot take rows from under it.
 
-use super::{Work, put_back_one};
+use super::one::{Work, put_back_one};
 use crate::pipeline::Run;
 use crate::plan::plain_bytes_of;
 use crate::settle::put_back_within_ms;

@@ -28,6 +28,14 @@ impl Small {
         std::fs::write(self.0.join("filler"), vec![1; bytes]).unwrap();
     }
 
+    /// Leaves so much.
+    fn fill_but(&self, left_bytes: usize) {
+        let told = Command::new("df").args(["-B1", "--output=avail"]).arg(&self.0).output().unwrap().stdout;
+        let free_bytes: usize =
+            String::from_utf8(told).unwrap().lines().last().unwrap().trim().parse().unwrap();
+        self.fill(free_bytes - left_bytes);
+    }
+
     fn clear(&self) {
         std::fs::remove_file(self.0.join("filler")).unwrap();
     }
@@ -81,6 +89,36 @@ fn a_disk_that_is_nearly_full_is_waited_for_and_then_given_up() {
     small.clear();
     load.run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(DISTINCT id) FROM t"), ROWS.to_string());
+    drop(server);
+}
+
+#[test]
+fn an_index_build_is_broken_off_before_it_fills_the_disk_of_wal_and_begun_once_more() {
+    let Some((small, server)) = prepared() else { return };
+    let database = server.database();
+    let slow = |ms: u32| {
+        format!(
+            "CREATE OR REPLACE FUNCTION slow(i bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
+             $$ BEGIN PERFORM pg_sleep({ms} / 1000.0); RETURN i; END $$"
+        )
+    };
+    database.sql(&format!("{PLAIN}; {}; CREATE INDEX t_slow ON t (slow(id))", slow(20)));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(63, 1, ROWS));
+    let mut running = load(&database, &source).args(["--indexes", "rebuild"]).spawn();
+    let building = "SELECT count(*) FROM pg_stat_progress_create_index";
+    assert!(database.wait_for(building, 1, || running.is_running()), "{}", running.stderr_so_far());
+    small.fill_but(20 << 20);
+    wait_for_words(
+        &mut running,
+        "t_slow of public.t is broken off: a disk of the server has next to no room left",
+    );
+    assert_eq!(database.value(building), "0");
+    database.sql(&slow(0));
+    small.clear();
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("the load goes on, after a pause of"), "{told}");
+    assert!(told.contains("the index t_slow of public.t is built, in"), "{told}");
     drop(server);
 }
 

@@ -1,0 +1,132 @@
+//! One entry of the journal: put back on a session of its own, and told. A build is broken off before it fills a disk of the server: an
+//! index comes later, and a server that cannot write WAL stops.
+
+use crate::Context;
+use crate::pipeline::Run;
+use crate::retry::patiently;
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
+use howdah_target::ledger::{Ledger, Undo, UndoKind};
+use howdah_target::session::Session;
+use howdah_target::undo::put_back::{How, PutBack, put_back};
+use parking_lot::Mutex;
+use std::time::{Duration, Instant};
+
+/// A build that is broken off waits until there is room, and is begun once more.
+const TRIES: u32 = 2;
+
+/// What all entries are put back with.
+pub(super) struct Work<'a> {
+    pub(super) ledger: &'a Ledger,
+    pub(super) retry_for: Duration,
+    /// There are too many to tell of each that it is back.
+    pub(super) brief: bool,
+    /// Commits wait for the disk.
+    pub(super) durable: bool,
+    pub(super) pausing: Option<&'a Run>,
+    pub(super) lock_within_ms: u64,
+    /// Sessions that wait for the next entry.
+    pub(super) spare: Mutex<Vec<Session>>,
+}
+
+impl Work<'_> {
+    /// Nothing, where it was broken off for want of room.
+    async fn put_back(
+        &self,
+        context: &Context,
+        entry: &Undo,
+        workers_max: Option<u32>,
+    ) -> Result<Option<PutBack>> {
+        let spare = self.spare.lock().pop();
+        let session = match spare.filter(|session| !session.is_closed()) {
+            Some(session) => session,
+            None => context.connection.open().await?,
+        };
+        let how = How { workers_max, durable: self.durable, lock_within_ms: self.lock_within_ms };
+        let working = put_back(&session, self.ledger, entry, how);
+        let scarce = async {
+            match self.pausing {
+                Some(run) => run.gate.until_scarce().await,
+                None => std::future::pending().await,
+            }
+        };
+        let done = tokio::select! {
+            done = context.connection.attend(&session, working) => done,
+            () = scarce => {
+                context.connection.lose(session.backend());
+                context.connection.end_now().await;
+                return Ok(None);
+            }
+        };
+        // One that has failed may have no connection any more.
+        if done.is_ok() {
+            self.spare.lock().push(session);
+        }
+        done.map(Some)
+    }
+}
+
+/// Puts an entry of the journal back, and says so.
+///
+/// # Errors
+/// Why the load has given up; Server, where a disk of the server has no room for it; those of the server.
+pub(super) async fn put_back_one(
+    context: &Context,
+    work: &Work<'_>,
+    entry: &Undo,
+    workers_max: Option<u32>,
+) -> Result<PutBack> {
+    for _ in 0..TRIES {
+        // Triggers take nothing that a load pauses for, and who is stopped puts back at once.
+        if let Some(run) = work.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
+            && let Err(error) = run.when_open().await
+            && error.kind() != ErrorKind::Interrupted
+        {
+            return Err(error);
+        }
+        let start = Instant::now();
+        let put_back = || work.put_back(context, entry, workers_max);
+        if let Some(done) = patiently(context, work.retry_for, put_back).await? {
+            tell(context, work.brief, entry, done, start.elapsed());
+            return Ok(done);
+        }
+        context.tell(format!("{entry} is broken off: a disk of the server has next to no room left"));
+    }
+    let message =
+        format!("{entry} was broken off {TRIES} times: a disk of the server has too little room for it");
+    Err(Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::DISK_FULL))
+}
+
+/// What became of it.
+fn tell(context: &Context, brief: bool, entry: &Undo, done: PutBack, took: Duration) {
+    let (seconds, title) = (took.as_secs_f64(), entry.to_string());
+    match (done, entry.change.kind) {
+        (PutBack::Done, kind) if brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
+        (PutBack::Done, UndoKind::Staging) => context.tell(format!("{title} is dropped")),
+        (PutBack::TableGone | PutBack::TableAnother, UndoKind::Staging) => {}
+        (PutBack::Done, UndoKind::Trigger) => context.tell(format!("{title} is enabled again")),
+        (PutBack::TriggerGone, _) => context.warn(format!("{title} is not enabled again: it is gone")),
+        (PutBack::Done, UndoKind::Index) => context.tell(format!("{title} is built, in {seconds:.1} s")),
+        (PutBack::Done, UndoKind::Validate) => {
+            context.tell(format!("{title} is validated, in {seconds:.1} s"));
+        }
+        (
+            PutBack::Done,
+            UndoKind::Constraint | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint,
+        ) => context.tell(format!("{title} is back")),
+        (PutBack::Done, UndoKind::Workers | UndoKind::Attach | UndoKind::Marks | UndoKind::ForeignKey)
+        | (PutBack::ByAnother, _) => {}
+        (PutBack::NoPartition, _) => context.warn(format!(
+            "{title} is not put back: the table is no partition of that index's table any more"
+        )),
+        // By a parent that was made with all its partitions, because there are new ones.
+        (PutBack::WasThere, UndoKind::Attach) => {}
+        (PutBack::WasThere, _) => context.tell(format!("{title} is there already, as it was")),
+        (PutBack::MarkedAnother, _) => {
+            context.tell(format!("{title}: what somebody has set instead meanwhile stays"));
+        }
+        (PutBack::TableGone, _) => context.warn(format!("{title} is not put back: the table is gone")),
+        (PutBack::TableAnother, _) => context.warn(format!(
+            "{title} is not put back: the table is gone, and the one that has its name now is another one"
+        )),
+    }
+}
