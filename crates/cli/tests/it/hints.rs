@@ -276,3 +276,37 @@ fn subscribers_that_keep_what_is_emptied_are_told_in_the_plan() {
         assert!(!told.contains("empties") && !plan("append").contains("TRUNCATE"), "{told}");
     }
 }
+
+#[test]
+fn what_stands_for_no_day_and_what_lists_the_files() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, day date)");
+    let days = files.put("days.csv", b"id,day\n1,2023-01-01\n2,0000-00-00\n3,2023-01-03\n");
+    refused(&database, &days, &[], "--null 0000-00-00 reads it as NULL");
+    std::fs::create_dir(files.path().join("unload")).unwrap();
+    files.put("unload/part0000", b"1|2023-01-01\n2|2023-01-02\n");
+    let manifest = files.put("unload/part_manifest", b"{\"entries\":[{\"url\":\"s3://b/part0000\"}]}\n");
+    refused(&database, manifest.parent().unwrap(), &[], "leave it out by a pattern");
+}
+
+#[test]
+fn columns_that_a_header_names_otherwise() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, name text, town text)");
+    let source = files.put("a.csv", b"id,name,city\n1,a,b\n2,c,d\n");
+    for (columns, told) in [("id,town,name", true), ("id,name,town", false)] {
+        let load = howdah("load").args([
+            "--to",
+            &database.conninfo(),
+            "--table",
+            "t",
+            "--columns",
+            columns,
+            "--force",
+        ]);
+        let stderr = load.arg(&source).run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(stderr.contains("than the header names: name fills town"), told, "{stderr}");
+    }
+}

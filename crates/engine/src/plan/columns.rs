@@ -286,9 +286,19 @@ fn by_position(
     Ok(Columns {
         fields: columns.iter().cloned().map(Some).collect(),
         notes,
-        unsure: Vec::new(),
+        unsure: named_otherwise(columns, table, names).into_iter().collect(),
         problems: Vec::new(),
     })
+}
+
+/// Fields that a header names like other columns of the table than those they are told to fill.
+fn named_otherwise(columns: &[String], table: &Table, names: Option<&[String]>) -> Option<String> {
+    let pairs = names?.iter().zip(columns);
+    let others =
+        pairs.filter(|(name, column)| find_column(table, name).is_some_and(|named| named.name != **column));
+    let others: Vec<String> = others.map(|(name, column)| format!("{name} fills {column}")).collect();
+    let what = "by --columns fields fill other columns than the header names";
+    (!others.is_empty()).then(|| format!("{what}: {}", some_of(&others)))
 }
 
 /// The beginning of a note; an earlier run's plan has it already.

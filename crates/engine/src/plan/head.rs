@@ -143,6 +143,17 @@ pub(super) struct Heads<'a> {
     pub(super) room_bytes: AtomicU64,
 }
 
+/// UNLOAD writes one beside the parts, and a prefix or a folder takes it along.
+fn of_manifest(error: Error, location: &str) -> Error {
+    let is_manifest = location.rsplit('/').next().is_some_and(|name| name.contains("manifest"));
+    if error.kind() != ErrorKind::Unsupported || !is_manifest {
+        return error;
+    }
+    error.with_hint(
+        "a manifest lists the files of an export and is none of them: leave it out by a pattern that only the others match ('PREFIX0*')",
+    )
+}
+
 impl Heads<'_> {
     /// Looks at every file.
     pub(super) async fn read_all(&self, sources: Vec<Source>) -> Result<Vec<Head>> {
@@ -158,7 +169,7 @@ impl Heads<'_> {
                 let patience = if source.object.rereadable() { self.patience } else { Duration::ZERO };
                 let looking = patiently(self.context, patience, || self.look(&source, looked.take()));
                 let looked = self.tell_if_late(&source.object, looking).await;
-                let mut heads = looked.map_err(|error| error.in_file(location))?;
+                let mut heads = looked.map_err(|error| of_manifest(error, &location).in_file(location))?;
                 // No server waits until other files are loaded.
                 for head in &mut heads {
                     head.keeps_sample = no < SAMPLES_MAX;

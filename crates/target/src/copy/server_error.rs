@@ -80,6 +80,12 @@ pub(crate) fn copy_error(
     if is_of_policy(db) {
         error = error.with_kind(ErrorKind::Record);
     }
+    if db.message().contains(NO_DAY) {
+        error = error.with_hint(
+            "MySQL writes 0000-00-00 for no day: --null 0000-00-00 reads it as NULL (--null '0000-00-00 00:00:00' with a time), with \
+             --null '' beside it where fields are empty, too; that takes no --format",
+        );
+    }
     if db.routine() == Some(NO_PARTITION_ROUTINE) {
         error = error.with_hint(
             "make a partition that takes it, or one for all that no other takes (CREATE TABLE ... PARTITION OF ... \
@@ -96,6 +102,9 @@ pub(crate) fn copy_error(
     let is_of_empty = spot.as_ref().is_some_and(|spot| spot.is_empty);
     CopyError { error: with_advice(error), line: spot.map(|spot| spot.line), is_of_empty }
 }
+
+/// How messages about such a value begin to quote it.
+const NO_DAY: &str = "\"0000-00-00";
 
 /// The server has looked for the table that the statement names. Functions and values that look for one say where they are.
 fn is_gone(db: &DbError) -> bool {
