@@ -77,7 +77,7 @@ class FilePlan(TypedDict):
     data_end_byte: Optional[int]
     """Where the data ends before the file does: totals, notes, a second table."""
     record_like: int
-    """Lines of the table's width beside it, or right below it, that are taken for titles, totals or notes."""
+    """Lines beside the table that could be records, and are taken for titles, totals, notes or blank lines."""
     foreign_escapes: bool
     other_table: bool
     """Another table begins where this one ends."""

@@ -62,7 +62,7 @@ pub(crate) fn warn_of_record_like(run: &Run) {
             many => format!("{many} lines before or behind the table that could be records are"),
         };
         run.warn(format!(
-            "{}: {what} not loaded, being taken for titles, totals or notes; --format csv or text loads all",
+            "{}: {what} not loaded, being taken for titles, totals, notes or blank lines; --format csv or text loads all",
             file.location
         ));
     }

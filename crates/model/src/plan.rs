@@ -287,8 +287,8 @@ pub struct FilePlan {
     pub data_start_byte: u64,
     /// Where the data ends before the file does (totals, notes, a second table), in plain bytes of the file.
     pub data_end_byte: Option<u64>,
-    /// Lines of the table's width that stand before or behind it, and any right behind its last record, that are taken for
-    /// titles, totals or notes.
+    /// Lines of the table's width, or of delimiters alone, that stand before or behind it, and any right behind its last record,
+    /// that are taken for titles, totals, notes or blank lines.
     pub record_like: u64,
     /// Backslashes in its sample are none of COPY's text format.
     pub foreign_escapes: bool,

@@ -204,7 +204,8 @@ struct Blanks {
 }
 
 /// Blanks stand beside the delimiters of every column: in a fourth of its fields, as where columns are aligned, or before nearly all
-/// fields but the first of a line, or behind all but the last. Or they fill up nearly all fields of some columns, as of `char(n)`.
+/// fields but the first of a line, or behind all but the last. Or they fill up nearly all fields of some columns on one side, as of
+/// `char(n)`.
 /// Where some fields of a column have blanks and others have none, they are part of the values.
 fn blanks_around(windows: &[Window], delimiter: u8, quote: Option<u8>) -> bool {
     let mut by_width: BTreeMap<usize, Vec<Blanks>> = BTreeMap::new();
@@ -240,7 +241,10 @@ fn blanks_around(windows: &[Window], delimiter: u8, quote: Option<u8>) -> bool {
     let delimiters: usize = inner.iter().map(|one| one.fields).sum();
     // Of a few records any blank is a good part.
     let records = columns.iter().map(|one| one.fields).max().unwrap_or(0);
-    let is_even = |one: &Blanks| one.either * 10 <= one.fields || nearly_all(one.either, one);
+    // What fills fields up stands on one side of them.
+    let is_even = |one: &Blanks| {
+        one.either * 10 <= one.fields || nearly_all(one.before, one) || nearly_all(one.behind, one)
+    };
     !inner.is_empty()
         && (records >= ALIGNED_RECORDS_MIN && columns.iter().all(|one| one.either * 4 >= one.fields)
             || inner.iter().all(|one| nearly_all(one.before, one))

@@ -174,6 +174,10 @@ pub(super) fn unsure(chosen: &Dialect, other: &Dialect) -> Unsure {
         ("a record may be one field as well".to_owned(), "--delimiter")
     } else if chosen.delimiter != other.delimiter {
         (format!("{} may be the delimiter as well", visible(&other.delimiter)), "--delimiter")
+    } else if other.quote.is_none() && other.escape == Escape::Backslash {
+        ("backslashes may escape delimiters, as in COPY's text format".to_owned(), "--format text")
+    } else if chosen.quote.is_none() && chosen.escape == Escape::Backslash {
+        ("backslashes before delimiters may be data".to_owned(), "--format csv")
     } else if chosen.quote != other.quote {
         let quote = other.quote.map_or("none".to_owned(), |quote| visible(&char::from(quote).to_string()));
         (format!("the quote may be {quote} as well"), "--quote")

@@ -115,6 +115,11 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
     if let Some(name) = utf16(sample.head) {
         return Ok(sure(name, 0, format!("every other byte is NUL as in {name}")));
     }
+    if has_shifts_of_jis(sample.head) {
+        let evidence = "escape sequences of ISO-2022-JP stand around its characters".to_owned();
+        let encoding = Encoding { name: "ISO-2022-JP".to_owned(), bom_bytes: 0, recoded: true };
+        return Ok(Found { encoding, evidence: Some(evidence), unsure: None });
+    }
     let (characters, broken) = utf8(sample);
     if broken == 0 {
         let evidence = match characters {
@@ -206,6 +211,12 @@ fn utf16(head: &[u8]) -> Option<&'static str> {
     (broken * 20 <= units).then_some(name)
 }
 
+/// Nothing but ASCII, and escapes to the characters of JIS X 0208 and back.
+fn has_shifts_of_jis(head: &[u8]) -> bool {
+    let holds = |any: [&[u8]; 2]| any.iter().any(|escape| memchr::memmem::find(head, escape).is_some());
+    head.is_ascii() && holds([b"\x1b$B", b"\x1b$@"]) && holds([b"\x1b(B", b"\x1b(J"])
+}
+
 /// NULs at even and at odd offsets.
 pub(super) fn nuls(bytes: &[u8]) -> (usize, usize) {
     let mut counts = [0, 0];
@@ -254,6 +265,8 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
         Some(format!(
             "some bytes are no characters of {name}, or signs of it in the middle of words, as where a file is from DOS (cp850) or an old Mac"
         ))
+    } else if may_be_baltic(name, sample) {
+        Some(format!("some letters of {name} may be those of WIN1257 (š, ž, õ in Estonian)"))
     } else if few && guess.is_single_byte() {
         let are = plural(odd_bytes, "byte beyond ASCII is little", "bytes beyond ASCII are few");
         Some(format!("{odd_bytes} {are} to tell {name} from its relatives"))
@@ -306,6 +319,21 @@ fn has_older_letters(sample: &Sample) -> bool {
     };
     let mut windows = [sample.head, sample.middle, sample.tail].into_iter();
     windows.any(|window| window.iter().any(|byte| UNASSIGNED.contains(byte)) || window.windows(3).any(is_one))
+}
+
+/// Letters that are `š` and `ž` in Windows-1257: in Windows-1254 those of Turkish (`ğ`, `ş`), without its `ı` and `İ`, which one word in
+/// four has; in Windows-1250 those of Croatian and Romanian (`đ`, `ţ`), beside one of Hungarian (`ő`, for `õ`); in Windows-1252 those of
+/// Icelandic (`ð`, `þ`) beside `õ`, which it has not, and without its vowels.
+fn may_be_baltic(name: &str, sample: &Sample) -> bool {
+    const SHARED: [u8; 4] = [0xD0, 0xDE, 0xF0, 0xFE];
+    let windows = [sample.head, sample.middle, sample.tail];
+    let holds = |any: &[u8]| windows.iter().any(|window| window.iter().any(|byte| any.contains(byte)));
+    match name {
+        "WIN1254" => holds(&SHARED) && !holds(&[0xDD, 0xFD]),
+        "WIN1250" => holds(&SHARED) && holds(&[0xD5, 0xF5]),
+        "WIN1252" => holds(&SHARED) && holds(&[0xD5, 0xF5]) && !holds(&[0xE1, 0xE6, 0xED, 0xF3, 0xFA, 0xFD]),
+        _ => false,
+    }
 }
 
 /// PostgreSQL's name for an encoding of the WHATWG; the same name where it has none. GB18030 holds GBK, and

@@ -1,7 +1,7 @@
 //! Backslash sequences of a sample: whether COPY's text format has them all.
 
 use super::rows::Reader;
-use super::windows::Windows;
+use super::windows::{Window, Windows};
 use crate::encode::attributes::text_value;
 use crate::infer::json;
 use howdah_model::{Dialect, Escape};
@@ -12,6 +12,20 @@ pub fn copy_escape(delimiter: u8, bytes: &[u8]) -> Option<usize> {
     let mut escapes = Escapes::default();
     escapes.add(bytes, &[delimiter], None);
     escapes.first.filter(|_| escapes.foreign == 0)
+}
+
+/// Whether backslashes before this delimiter escape it, where records are as regular with them as without: they do if no other
+/// backslash speaks against that. `None` if that cannot be said. Drives (`C:\`) end with one in each record, too.
+pub(super) fn escape_delimiters(windows: &[Window], delimiter: &str) -> Option<bool> {
+    let mut escapes = Escapes::default();
+    for window in windows {
+        escapes.add(&window.text[window.from..], delimiter.as_bytes(), None);
+    }
+    // `C:\temp\` has a backslash that looks like a tab's.
+    let has_paths = escapes.letters > escapes.breaks;
+    let may_escape = escapes.foreign == 0 && !has_paths && escapes.delimiters + escapes.drives > 0;
+    let has_drives_alone = escapes.delimiters + escapes.doubled + escapes.endings == 0;
+    may_escape.then_some(!has_drives_alone)
 }
 
 /// Backslash sequences.
@@ -28,6 +42,10 @@ pub(super) struct Escapes {
     pub(super) breaks: usize,
     /// Those before line endings.
     pub(super) endings: usize,
+    /// Those before delimiters, drives (`C:\`) aside.
+    delimiters: usize,
+    /// Those that end a drive.
+    drives: usize,
     /// Those that COPY's text format does not have, and documents that are none without their backslashes.
     pub(super) foreign: usize,
     /// Of the former those before the dialect's quote.
@@ -88,7 +106,11 @@ impl Escapes {
                 }
                 Some(b'b' | b'f' | b'v' | b'x' | b'0'..=b'7') => {}
                 Some(b'\n' | b'\r') => self.endings += 1,
-                Some(_) if behind.starts_with(delimiter) => {}
+                Some(_) if behind.starts_with(delimiter) => {
+                    let is_drive = before.last() == Some(&b':');
+                    self.drives += usize::from(is_drive);
+                    self.delimiters += usize::from(!is_drive);
+                }
                 Some(byte) => {
                     self.foreign += 1;
                     self.quotes += usize::from(Some(*byte) == quote);

@@ -12,7 +12,7 @@ use crate::cells::Record;
 use std::ops::Range;
 
 /// Longer footers are taken for data.
-const FOOTER_LINES_MAX: usize = 40;
+pub(super) const FOOTER_LINES_MAX: usize = 40;
 
 /// Balances behind a table have no more lines, and it has so many records and columns of numbers, days or the like at least: of fewer
 /// nothing is usual.

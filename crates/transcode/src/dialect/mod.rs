@@ -11,6 +11,7 @@
 //! the file; NULL spellings. `docs/decisions/2026-11-21-dialect.md` has the reasons.
 
 mod above;
+mod blank_end;
 mod blocks;
 mod candidates;
 mod cell_types;
@@ -37,6 +38,7 @@ mod table_end;
 mod undivided;
 mod windows;
 
+pub use blank_end::blank_end;
 pub use cell_types::is_missing;
 pub use encoding::Encoding;
 pub use escapes::copy_escape;
@@ -171,7 +173,8 @@ pub struct Finding {
     pub preamble_records: u64,
     /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
     pub footer_records: u64,
-    /// Of both, those that have as many fields as a record of the table, or stand right behind its last one.
+    /// Of both, those that have as many fields as a record of the table, hold delimiters alone, or stand right behind its last
+    /// one.
     pub record_like: u64,
     /// Where the table is, in the file's plain bytes.
     pub plain: Span,
@@ -359,6 +362,7 @@ impl Finding {
         }
         if given.quote.is_none() && self.unsure.iter().all(|unsure| unsure.option != "--quote") {
             self.unsure.extend(settle::quotes_as_data(&self.dialect, windows));
+            self.unsure.extend(settle::quotes_of_few(&self.dialect, windows));
         }
         width
     }
@@ -512,7 +516,10 @@ impl Finding {
             data += 1;
         }
         regions.end = regions.end.map(|end| end.max(data));
-        self.unsure.extend(describe::empty_first(&lines[begins.min(data)..data.min(lines.len())], width));
+        let skipped = &lines[begins.min(data)..data.min(lines.len())];
+        self.unsure.extend(describe::empty_first(skipped, width));
+        regions.record_like +=
+            skipped.iter().filter(|line| line.only_delimits && line.width != width).count();
         let read_bytes = lines.last().map_or(0, |line| line.start + line.length);
         let start_of = |no: usize| lines.get(no).map_or(read_bytes, |line| line.start);
         let shift = if self.encoding.recoded { 0 } else { self.encoding.bom_bytes as u64 };

@@ -159,11 +159,11 @@ fn below_record(lines: &Lines, range: Range<usize>, width: usize) -> usize {
     directly + record_like(lines, range.start + directly..range.end, width)
 }
 
-/// How many of these lines could be records.
+/// How many of these lines could be records: COPY takes one of delimiters alone for a record, too, of whatever width.
 fn record_like(lines: &Lines, range: Range<usize>, width: usize) -> usize {
     let lines = lines.lines.get(range).unwrap_or_default();
-    let written = |line: &&Line| width > 1 || line.is_empty_record(width);
-    lines.iter().filter(written).filter(|line| line.width == width).count()
+    let written = |line: &Line| width > 1 || line.is_empty_record(width);
+    lines.iter().filter(|line| line.width == width && written(line) || line.only_delimits).count()
 }
 
 /// How many of these lines could be records that lack fields: they have half of them at least, more than the pairs that metadata come
@@ -205,7 +205,7 @@ impl Regions {
             return;
         }
         let stop = self.end.unwrap_or(cut.head.len()).min(self.start + HEADER_LINES_MAX);
-        let mut no = self.start;
+        let (mut no, mut by_place) = (self.start, false);
         while no < stop {
             let line = &cut.head.lines[no];
             let first = no == self.start;
@@ -239,6 +239,7 @@ impl Regions {
             if !names {
                 break;
             }
+            by_place |= first && !more;
             no += 1;
             // Names above names: what spans columns stands above what names them.
             if first && !verdict.by_types && !spans {
@@ -246,6 +247,10 @@ impl Regions {
             }
         }
         self.header_lines = no - self.start;
+        // What spans columns, and has no names below it, was taken for names by its gaps alone.
+        if by_place && self.header_lines == 1 {
+            self.header_weight = self.header_weight.map(|_| BY_PLACE);
+        }
     }
 
     /// The columns' kinds below line `no`, further names aside.
@@ -306,6 +311,9 @@ fn first_width(lines: &Lines, usual: usize) -> usize {
     }
     usual
 }
+
+/// What speaks for a header that has gaps and no other sign: unsure.
+const BY_PLACE: f64 = 0.0;
 
 /// So many lines beyond a border are looked at.
 const BEYOND_LINES: usize = 8;

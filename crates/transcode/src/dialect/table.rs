@@ -30,6 +30,8 @@ pub(super) struct Line {
     pub(super) ruled: bool,
     /// Its fields hold nothing, blanks neither, and delimiters or quotes are written for them.
     hollow: bool,
+    /// The same of several fields, and not of blanks that delimit.
+    pub(super) only_delimits: bool,
     /// The name of totals that it begins with.
     pub(super) total: Option<&'static str>,
     first_kind: usize,
@@ -105,6 +107,8 @@ impl Lines {
             let filled =
                 kinds.iter().enumerate().filter(|(no, kind)| **kind != Kind::Empty || quoted(*no)).count();
             let bytes = &window.text[at..at + row.length];
+            let holds_but = |nothing: &[u8]| bytes.iter().any(|byte| !nothing.contains(byte));
+            let hollow = holds_but(b"\r\n") && reader.record.values().all(<[u8]>::is_empty);
             lines.lines.push(Line {
                 start: at,
                 length: row.length,
@@ -115,8 +119,8 @@ impl Lines {
                 remark: is_remark(bytes, kinds.len()),
                 broken: row.broken,
                 flawed: row.broken || row.flaw.is_some(),
-                hollow: bytes.iter().any(|byte| !matches!(byte, b'\r' | b'\n'))
-                    && reader.record.values().all(<[u8]>::is_empty),
+                hollow,
+                only_delimits: hollow && kinds.len() > 1 && holds_but(b"\r\n "),
                 ruled: is_ruled(bytes) || are_ruled(reader.record.values()),
                 total: footer::total_name(kinds, &reader.record),
                 first_kind,

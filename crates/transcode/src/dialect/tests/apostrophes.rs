@@ -1,6 +1,6 @@
 //! Apostrophes around values are values, unless a column has them throughout or what they hold needs quotes.
 
-use super::text;
+use super::*;
 
 fn quote(file: &str) -> Option<u8> {
     let finding = text(file);
@@ -31,4 +31,19 @@ fn apostrophes_that_quote_are_quotes() {
     ] {
         assert_eq!(quote(file), Some(b'\''), "{file}");
     }
+}
+
+#[test]
+fn a_few_values_in_single_quotes_may_have_them() {
+    let is_told = |text: &str| {
+        let found = find(
+            &Sample::of_whole(text.as_bytes()),
+            &Given { delimiter: Some(",".to_owned()), ..Given::default() },
+        );
+        found.unwrap().unsure.iter().any(|unsure| unsure.option == "--quote")
+    };
+    let records = "lamp,'cable'\nold,'fern'\n";
+    assert!(is_told(&format!("id_0,title_1\n{records}")));
+    assert!(!is_told(&format!("id_0,title_1\n{}", records.repeat(4))));
+    assert!(!is_told("id_0,title_1\nlamp,'a, b'\nold,'fern'\n"));
 }

@@ -141,3 +141,19 @@ fn backslashes_that_end_paths_in_quotes_do_not_escape() {
         assert_eq!(finding.may_escape_with.contains(&Some(b'"')), may, "{bytes:?}: {}", finding.describe());
     }
 }
+
+#[test]
+fn a_backslash_before_the_delimiter_escapes_it_in_each_record_too_but_behind_a_drive() {
+    let width = |record: fn(usize) -> String| {
+        let lines: String = (10..22).map(record).collect();
+        let found = text(&lines);
+        (found.dialect.escape == Escape::Backslash, found.width, found.unsure.len())
+    };
+    // As Redshift unloads with ESCAPE.
+    assert_eq!(width(|no| format!("{no}|{}\\|{}|2023-01-{no}|x\n", no * 7, no * 3)), (true, 4, 0));
+    assert_eq!(width(|no| format!("{no}|a\\|b|2023-01-{no}|amber\\\\\n")), (true, 4, 0));
+    assert_eq!(width(|no| format!("{no}|C:\\|lamp|river\n")), (false, 4, 0));
+    assert_eq!(width(|no| format!("{no}|C:\\data\\|lamp|river\n")), (false, 4, 0));
+    let one = text("1|a\\|b|x\n");
+    assert!(one.unsure.iter().any(|unsure| unsure.option.starts_with("--format ")), "{}", one.describe());
+}

@@ -44,3 +44,22 @@ fn blanks_in_quotes_are_values_of_a_record() {
         assert_eq!(super::rows(&found, file.as_bytes()).len(), rows, "{file:?}: {}", found.describe());
     }
 }
+
+#[test]
+fn delimiters_alone_are_told_whatever_their_number() {
+    let records = ["1,ada,Rome", "2,bob,Oslo", "3,eve,Bonn", "4,dan,Lund"];
+    for delimiter in [",", ";", "\t", "|"] {
+        for count in [1, 3, 4] {
+            let (header, odd) = ("id,name,city", ",".repeat(count));
+            for lines in
+                [[&[header, &odd], &records[..]].concat(), [&[header], &records[..], &[&odd]].concat()]
+            {
+                let table = lines.join("\n").replace(',', delimiter) + "\n";
+                let found = text(&table);
+                assert_eq!((found.width, found.record_like), (3, 1), "{table:?}: {}", found.describe());
+            }
+            let first = [&[odd.as_str()], &records[..]].concat().join("\n").replace(',', delimiter);
+            assert_eq!(text(&first).record_like, 1, "{first:?}");
+        }
+    }
+}

@@ -260,3 +260,11 @@ fn the_rest_of_a_cut_record_is_no_header_of_given_columns() {
     assert_eq!((found.header_rows, found.preamble_records), (0, 0), "{}", found.describe());
     assert!(found.unsure.iter().all(|unsure| unsure.option != "--columns"));
 }
+
+#[test]
+fn a_first_record_with_a_gap_is_told_where_no_names_follow_it() {
+    let found = text(
+        "\"\"\t\"+49 (35) 1499233-17\"\n\"fern\"\t\"+49 (89) 117043-5\"\n\"\"\t\"+49 (58) 1693601-7\"\n",
+    );
+    assert!(found.header_rows == 0 || found.is_header_unsure(), "{}", found.describe());
+}

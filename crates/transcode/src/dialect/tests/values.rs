@@ -238,3 +238,67 @@ fn a_quote_that_nothing_closes_is_told_where_it_is_taken_for_data() {
     let inches: String = (0..400).map(|row| format!("{row},{row}\",5\" pipe\n")).collect();
     assert_eq!(told(&format!("a,b,c\n{inches}")), [""; 0]);
 }
+
+#[test]
+fn blanks_on_either_side_of_the_values_of_a_column_are_values() {
+    let values = [
+        "small  ",
+        "fern  ",
+        "cable\told",
+        "  ",
+        "  ",
+        "copper  ",
+        "  ",
+        "red  ",
+        " glass",
+        "  ",
+        "valve  ",
+        " salt",
+    ];
+    let lines: String =
+        values.iter().enumerate().map(|(no, value)| format!("0{no}.06.2023,{value},{no}7.5\n")).collect();
+    let found = text(&lines);
+    assert!(!found.dialect.trim, "{}", found.describe());
+    let filled = lines.replace(" glass", "glass ").replace(" salt", "salt ").replace("\told", "   ");
+    assert!(text(&filled).dialect.trim);
+}
+
+#[test]
+fn blanks_that_line_fields_up_do_not_delimit_beside_a_sign_that_does() {
+    let names = ["LAMP", "AMBER", "RIVER", "NORTH"];
+    let lines: String = (0..40)
+        .map(|no| format!("{:04X}; LATIN CAPITAL {:<20} # L&       x\n", 65 + no, names[no % 4]))
+        .collect();
+    let found = text(&format!("# Blocks-15.txt\n#\n\n{lines}"));
+    assert_eq!((found.dialect.delimiter.trim_end(), found.width), (";", 2), "{}", found.describe());
+    // The comma of names delimits nothing.
+    let list: String =
+        (0..40).map(|no| format!("{:<16}{:>8}   {}\n", "Smith, John", no * 37, names[no % 4])).collect();
+    assert_eq!(text(&list).dialect.delimiter, "  ", "{}", text(&list).describe());
+}
+
+#[test]
+fn letters_of_turkish_and_of_estonian_are_told_apart_or_said_to_be_unsure() {
+    let found = |words: &[&str], encoding: &'static encoding_rs::Encoding| {
+        let lines =
+            (0..80).map(|no| format!("{no},{} {}\n", words[no % words.len()], words[no * 7 % words.len()]));
+        let bytes = encoding.encode(&lines.collect::<String>()).0.into_owned();
+        let found = find(&Sample::of_whole(&bytes), &Given::default()).unwrap();
+        (found.encoding.name.clone(), found.unsure.iter().any(|unsure| unsure.what.contains("WIN1257")))
+    };
+    let with_few = ["saama", "šokolaad", "žurnaal", "tõde", "põld", "üür", "äär", "šahh", "dušš", "sõber"];
+    let (name, is_told) = found(&with_few, encoding_rs::WINDOWS_1257);
+    assert!(name == "WIN1257" || is_told, "{name}");
+    let estonian = ["saama", "šokolaad", "žurnaal", "garaaž", "tõde", "öö", "üür", "pluss", "jõgi", "mõis"];
+    let (name, is_told) = found(&estonian, encoding_rs::WINDOWS_1257);
+    assert!(name == "WIN1257" || is_told, "{name}");
+    let turkish = ["şehir", "ışık", "güneş", "çocuk", "ağaç", "yağmur", "öğrenci", "köy", "kapı"];
+    assert_eq!(found(&turkish, encoding_rs::WINDOWS_1254), ("WIN1254".to_owned(), false));
+}
+
+#[test]
+fn escape_sequences_of_jis_are_an_encoding() {
+    let found = whole(b"id,name\n1,\x1b$B$3$s$K$A$O\x1b(B\n2,\x1b$B@$3&\x1b(B\n");
+    assert_eq!((found.encoding.name.as_str(), found.encoding.recoded, found.width), ("ISO-2022-JP", true, 2));
+    assert_eq!(whole(b"id,name\n1,\x1b[31mred\x1b[0m\n").encoding.name, "UTF8");
+}
