@@ -6,6 +6,7 @@
 //! the records that start between two [`howdah_model::Borders`] of the plain bytes.
 
 mod asker;
+mod blank_end;
 mod bounded;
 mod emit;
 mod encoders;

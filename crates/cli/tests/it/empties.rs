@@ -102,3 +102,25 @@ fn a_compressed_file_without_a_byte_is_warned_of() {
     let told = run("load", &folder(&["three/c.csv", "three/good.csv.gz"]));
     assert!(!told.contains("expected a compressed file"), "{told}");
 }
+
+/// The end of a file that can only be read in order is not seen before it is reached.
+#[test]
+fn blank_lines_behind_one_column_are_no_rows_however_the_file_comes() {
+    let files = Files::new();
+    let database = Server::shared(15).database();
+    let mut plain: String = (0..60_000).map(|no| format!("word{no}\n")).collect();
+    plain.insert_str(0, "name\n");
+    plain.push_str("\n\n");
+    for (no, bytes) in [plain.clone().into_bytes(), gzip(plain.as_bytes()), Vec::new()].iter().enumerate() {
+        let table = format!("t{no}");
+        database.sql(&format!("CREATE TABLE {table} (name text)"));
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", &table]);
+        let load = match bytes.is_empty() {
+            true => load.arg("-").stdin(plain.as_bytes()),
+            false => load.arg(files.put(&table, bytes)),
+        };
+        let stderr = load.run(PATIENCE).expect_code(0).stderr;
+        assert_eq!(stderr.contains("2 blank lines at its end are not loaded"), no > 0, "{stderr}");
+        assert_eq!(database.value(&format!("SELECT count(*) FROM {table}")), "60000");
+    }
+}

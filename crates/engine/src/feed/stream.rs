@@ -1,5 +1,6 @@
 //! Splits a file that can only be read in order (compressed, or a pipe) as its bytes come, in one thread.
 
+use super::blank_end;
 use super::bounded::{Bounded, Limit};
 use super::emit::Emitter;
 use super::end_marker::{self, MARKER_BYTES};
@@ -176,6 +177,7 @@ impl<'a> Splitter<'a> {
         let cut = filled.map_err(fail)?;
         self.look_behind_marker(&buffers.data.filled()[cut.end..], cut, start_byte).map_err(fail)?;
         let (cut, oddity) = self.look(&buffers.data, cut, start_byte, &sight).map_err(fail)?;
+        let cut = self.without_blank_end(&buffers.data.filled()[..cut.end], cut, start_byte);
         let omitted = self.omitted_since();
         let origin = Origin {
             file_no: self.emitter.file_no,
@@ -200,6 +202,16 @@ impl<'a> Splitter<'a> {
                 self.emitter.emit(self.feeder, origin, buffers, 0..cut.end, oddity)
             }
         }
+    }
+
+    /// The file may end with this chunk, and with blank lines, which an earlier run may have stored.
+    fn without_blank_end(&self, records: &[u8], cut: Cut, start_byte: u64) -> Cut {
+        let receipt = self.receipts.get(&self.borders.chunk_no(start_byte));
+        let is_stored = receipt.is_some_and(|receipt| receipt.end_byte == start_byte + cut.end as u64);
+        let is_last = !is_stored && self.ended && self.other_table.is_none() && cut.last_border == cut.end;
+        let left_out = is_last.then(|| blank_end::leave_out(&self.feeder.run, self.emitter.file_no, records));
+        let shorter = |(end, lines)| Cut { end, records: cut.records - lines, last_border: end };
+        left_out.flatten().map_or(cut, shorter)
     }
 
     /// Looks for what contradicts the dialect in records that are to be stored. Where that is another table, the data
