@@ -4,7 +4,7 @@ use crate::feed::{self, Opened};
 use crate::load::{Outcome, by_file};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{Receipts, Run};
-use crate::plan::{Planned, in_tables, ledger_of};
+use crate::plan::{Planned, has_other_table, in_tables, ledger_of};
 use crate::tally::Tally;
 use crate::{Context, again};
 use howdah_model::summary::Status;
@@ -31,8 +31,15 @@ pub(crate) fn other_bytes_hint(run: &Run, file_no: u32) -> &'static str {
 
 /// All files are in their tables already.
 pub(crate) fn nothing_new(context: &Context, plan: &Plan) -> Outcome {
-    context.tell(format!("nothing new: {}", in_tables(plan).unwrap_or_default()));
-    done(context, &Tally::new(plan, context.connection.display()), plan)
+    let message = format!("nothing new: {}", in_tables(plan).unwrap_or_default());
+    let tally = Tally::new(plan, context.connection.display());
+    if has_other_table(&plan.known) {
+        tally.warn(&message);
+        context.warn(message);
+    } else {
+        context.tell(message);
+    }
+    done(context, &tally, plan)
 }
 
 /// The error says that the job has finished, by this run or by another one at the same time.
@@ -178,13 +185,19 @@ fn done(context: &Context, tally: &Tally, plan: &Plan) -> Outcome {
     Outcome { summary, error: None, written: Vec::new() }
 }
 
-/// Says which files are left out; a warning of those that are loaded once more comes back. The ledger keeps neither.
+/// Says which files are left out; a warning comes back of those that are loaded once more, or of which nobody knows whether their rows are
+/// there. The ledger keeps neither.
 pub(crate) fn tell_known(context: &Context, plan: &mut Plan) -> Option<String> {
     let known = in_tables(plan);
-    plan.known = Vec::new();
+    let of_another_table = has_other_table(&std::mem::take(&mut plan.known));
     if plan.job.known == KnownFiles::Skip && !plan.job.force {
-        known.into_iter().for_each(|known| context.tell(format!("left out: {known}")));
-        return None;
+        let left_out = known.map(|known| format!("left out: {known}"));
+        return left_out.filter(|left_out| {
+            if !of_another_table {
+                context.tell(left_out.clone());
+            }
+            of_another_table
+        });
     }
     known.map(|known| format!("rows come once more: {known}"))
 }

@@ -85,6 +85,7 @@ use howdah_model::{
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use identity::{Identity, Settled};
+pub(crate) use loaded::has_other_table;
 pub use loaded::in_tables;
 pub(crate) use loaded::{KnownState, comes_once_more, expect_unknown, holds_rows, is_filled};
 use looks::Looks;

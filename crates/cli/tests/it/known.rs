@@ -204,6 +204,40 @@ fn a_file_is_known_by_whatever_path_it_was_loaded() {
     }
 }
 
+#[test]
+fn files_of_a_table_that_was_made_anew_are_left_out_with_a_warning() {
+    let plain = [csv(75, 1, 300), csv(76, 1001, 300)];
+    let files = Files::new();
+    let [a, b] = [("a.csv", &plain[0]), ("b.csv", &plain[1])].map(|(name, bytes)| files.put(name, bytes));
+    let scene = Scene::new(Server::shared(15), &[&plain[0], &plain[1]]);
+    scene.load().arg(&a).run(PATIENCE).expect_code(0);
+    let skip = || scene.load().args(["--known", "skip", "--null", "-"]);
+    let told = skip().arg(&a).run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("warning"), "{told}");
+    scene.database.sql(
+        "ALTER TABLE t RENAME TO old; CREATE TABLE t (LIKE old); INSERT INTO t SELECT * FROM old LIMIT 1; DROP TABLE old",
+    );
+    let since =
+        "; the table was dropped or made anew since, and may lack their rows: `--known load` loads them";
+    let told = skip().arg("--json").arg(&a).run(PATIENCE).expect_code(0);
+    assert!(told.stderr.contains("warning: nothing new: the file is in public.t already"), "{}", told.stderr);
+    assert!(told.stdout.contains(since), "{}", told.stdout);
+    let told = skip().arg("--json").args([&a, &b]).run(PATIENCE).expect_code(0);
+    assert!(
+        told.stderr.contains("warning: left out: 1 of 2 files is in public.t already"),
+        "{}",
+        told.stderr
+    );
+    assert!(told.stdout.contains(since), "{}", told.stdout);
+    let told = scene.load().args(["--if-done", "ok"]).arg(&a).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("has stored its rows was dropped or made anew since, and may lack them"), "{told}");
+    assert_eq!(scene.database.value(STORED), "301");
+    // A load that replaces its table makes it anew itself.
+    scene.load().args(["--mode", "replace"]).arg(&a).run(PATIENCE).expect_code(0);
+    let told = skip().arg(&a).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("nothing new") && !told.contains("warning"), "{told}");
+}
+
 /// Rows of the first file are in the table; how the second one is loaded takes them out.
 fn taken_out(major: u32, table: &str, (setup, first, second): (&str, &str, &str), options: &[&str]) {
     let plain = [csv(73, 1, 300), csv(74, 1001, 300)];

@@ -19,8 +19,8 @@ use crate::load::file_nos;
 use crate::widen::{Open, holds};
 use crate::{Connection, again};
 use howdah_model::{
-    BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, OnError, Plan, Receipt,
-    Relation, Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable,
+    BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, Mode, OnError, Plan,
+    Receipt, Relation, Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable,
     ValueSettings, counted, plural, show_size,
 };
 use howdah_source::Object;
@@ -74,6 +74,9 @@ pub(super) async fn go_on(
     // A table that came with the ledger is none that was made anew: that it is empty may be meant.
     if done && !moved && row.rows_stored > 0 && emptied::made_anew(session, &row.plan).await? {
         return Ok(None);
+    }
+    if done && !moved {
+        tell_made_anew(connection, &row, &tables);
     }
     if moved && !done && row.chunks > 0 {
         tell_moved(connection, &row.job_id);
@@ -269,6 +272,25 @@ fn tell_moved(connection: &Connection, job_id: &str) {
     );
     if let Some(listener) = connection.listener() {
         listener.on_event(&Event::Notice { message });
+    }
+}
+
+/// A finished job is taken for done, whoever has put another table in the place of its own: by hand, too, tables are swapped for ones
+/// with the same rows.
+fn tell_made_anew(connection: &Connection, row: &JobRow, tables: &[Option<Table>]) {
+    if row.plan.job.arrival.mode == Mode::Replace || row.rows_stored == 0 {
+        return;
+    }
+    let pairs = row.plan.tables.iter().map(|plan| &plan.table).zip(tables);
+    let mut others =
+        pairs.filter(|(was, is)| was.oid != 0 && is.as_ref().is_some_and(|is| is.oid != was.oid));
+    if let (Some((was, _)), Some(listener)) = (others.next(), connection.listener()) {
+        let message = format!(
+            "the table {} in which job {} has stored its rows was dropped or made anew since, and may lack them: --force loads \
+             everything again",
+            was.relation, row.job_id
+        );
+        listener.on_event(&Event::Warning { message });
     }
 }
 

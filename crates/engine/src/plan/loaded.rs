@@ -220,7 +220,7 @@ fn hint(all: bool) -> &'static str {
 }
 
 fn waits_as_well(connection: &Connection, job: &Job, job_id: &str, file: &KnownFile) -> Error {
-    let KnownFile { location, table, job_id: other, at } = file;
+    let KnownFile { location, table, job_id: other, at, .. } = file;
     let message = format!(
         "{location} is in {table} already, by job {other} of {at}, and its rows wait in a staging table of job {job_id}, which did \
          not end"
@@ -300,7 +300,16 @@ fn told(known: &[KnownFile], files: usize, at_work: bool) -> String {
         others => format!(" and {others} more"),
     };
     let KnownFile { location, job_id, at, .. } = latest;
-    format!("{what} {there}, {by} job {job_id} of {at}: {location}{others}")
+    let since = if has_other_table(known) { MADE_ANEW } else { "" };
+    format!("{what} {there}, {by} job {job_id} of {at}: {location}{others}{since}")
+}
+
+const MADE_ANEW: &str =
+    "; the table was dropped or made anew since, and may lack their rows: `--known load` loads them";
+
+/// Rows of some of these were stored in another table of the name.
+pub(crate) fn has_other_table(known: &[KnownFile]) -> bool {
+    known.iter().any(|file| file.made_anew)
 }
 
 /// What the ledger knows of each source, where rows are appended. A table that is not there, is empty, or was emptied by another job
@@ -330,6 +339,10 @@ pub(super) async fn look(session: &Session, job: &Job, sources: &[Source]) -> Re
         }
         let jobs = loaded.iter().map(|loaded| loaded.file.job_id.clone()).collect();
         let standing = ledger.standing(session, &relation, &jobs).await?;
+        let made_anew = ledger.made_anew(session, (&relation.to_string(), table.oid), &jobs).await?;
+        for loaded in &mut loaded {
+            loaded.file.made_anew = made_anew.contains(&loaded.file.job_id);
+        }
         for LoadedFile { no, file } in loaded.into_iter().filter(|it| standing.contains(&it.file.job_id)) {
             if known[no].as_ref().is_none_or(|other: &KnownFile| other.at < file.at) {
                 known[no] = Some(file);

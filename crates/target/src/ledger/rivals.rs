@@ -387,7 +387,7 @@ impl Ledger {
             self.ask(session, &self.over_files(&sql), &parameters, "reading the ledger's files").await?;
         let rival = |row: &Row| Rival {
             file_no: row.get::<_, i32>(0).unsigned_abs(),
-            file: KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) },
+            file: known_file(row),
             at_work: row.get(5),
             left_over: row.get(6),
         };
@@ -423,8 +423,12 @@ impl Ledger {
 }
 
 fn loaded_file(row: &Row) -> LoadedFile {
-    let file = KnownFile { location: row.get(1), table: row.get(2), job_id: row.get(3), at: row.get(4) };
-    LoadedFile { no: usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX), file }
+    LoadedFile { no: usize::try_from(row.get::<_, i64>(0)).unwrap_or(usize::MAX), file: known_file(row) }
+}
+
+fn known_file(row: &Row) -> KnownFile {
+    let (location, table, job_id, at) = (row.get(1), row.get(2), row.get(3), row.get(4));
+    KnownFile { location, table, job_id, at, made_anew: false }
 }
 
 /// 0, where a plan makes the table.

@@ -104,7 +104,34 @@ const RENAMED_SQL: &str = "\
       AND EXISTS (SELECT FROM @schema@.chunk s WHERE s.job_id = j.job_id AND s.rows > 0) \
     ORDER BY j.started_at DESC";
 
+/// Jobs that have stored rows in another table of this name. One that replaces its table makes it anew itself.
+const MADE_ANEW_SQL: &str = "\
+    SELECT DISTINCT j.job_id \
+    FROM @schema@.job j, pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t \
+    WHERE @is_here@ AND j.job_id = ANY ($1) AND j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] IS DISTINCT FROM 'replace' \
+      AND pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) = $2 \
+      AND (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid NOT IN (0::pg_catalog.oid, $3)";
+
 impl Ledger {
+    /// Those of these jobs whose `table`, `schema.name`, was another one than that of this OID. None where the ledger has come from
+    /// another database, since no OID tells then.
+    ///
+    /// # Errors
+    /// Those of the session.
+    pub async fn made_anew(
+        &self,
+        session: &Session,
+        (table, oid): (&str, u32),
+        jobs: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>> {
+        let jobs: Vec<&str> = jobs.iter().map(String::as_str).collect();
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&jobs, Type::TEXT_ARRAY), (&table, Type::TEXT), (&oid, Type::OID)];
+        let sql = MADE_ANEW_SQL.replace("@is_here@", &here_sql("j")).replace("@schema@", &self.quoted);
+        let rows = self.ask(session, &sql, &parameters, "reading the ledger's plans").await?;
+        Ok(rows.iter().map(|row| row.get(0)).collect())
+    }
+
     /// Jobs that did not end and have stored rows, whose `table`, `schema.name`, has another name by now; with that, the latest first.
     ///
     /// # Errors
