@@ -1,5 +1,6 @@
-//! A server that loses what it had acknowledged: the barrier notices, and the load brings it again.
+//! A server that loses what it had acknowledged: the barrier notices, and the load brings it again. What somebody deletes is none of that.
 
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{MAJORS, Server, ServerOptions, side_by_side};
 use std::path::Path;
@@ -87,4 +88,28 @@ fn a_job_begun_on_a_server_that_never_waits_for_its_disk_outlives_a_crash() {
     running.wait(PATIENCE).expect_code(0);
     scene.assert_exact("synchronous_commit off everywhere");
     scene.assert_done("synchronous_commit off everywhere");
+}
+
+#[test]
+fn what_somebody_deletes_from_the_ledger_is_not_loaded_again_as_if_a_crash_had_taken_it() {
+    for (no, delete) in ["DELETE FROM howdah.chunk", "DELETE FROM howdah.job"].iter().enumerate() {
+        let plain = csv(54 + no as u64, 1, 20_000);
+        let files = Files::new();
+        let source = files.put("a.csv", &plain);
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        shut_gate_behind(&scene.database, 4);
+        let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source).spawn();
+        assert!(scene.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
+        scene.database.sql(delete);
+        open_gate(&scene.database);
+        let told = running.wait(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("somebody has deleted that while job"), "{delete}: {told}");
+        assert!(
+            told.contains("hint: rows of the job are in public.t and would come twice"),
+            "{delete}: {told}"
+        );
+        assert!(!told.contains(LOST), "{delete}: {told}");
+        let doubled = "SELECT count(*) - count(DISTINCT id) FROM t";
+        assert_eq!(scene.database.value(doubled), "0", "{delete}");
+    }
 }

@@ -31,30 +31,6 @@ fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
 }
 
 #[test]
-fn what_somebody_deletes_from_the_ledger_is_not_loaded_again_as_if_a_crash_had_taken_it() {
-    for (no, delete) in ["DELETE FROM howdah.chunk", "DELETE FROM howdah.job"].iter().enumerate() {
-        let plain = csv(54 + no as u64, 1, 20_000);
-        let files = Files::new();
-        let source = files.put("a.csv", &plain);
-        let scene = Scene::new(Server::shared(15), &[&plain]);
-        shut_gate_behind(&scene.database, 4);
-        let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source).spawn();
-        assert!(scene.wait_for_chunks(4, || running.is_running()), "{}", running.stderr_so_far());
-        scene.database.sql(delete);
-        open_gate(&scene.database);
-        let told = running.wait(PATIENCE).expect_code(1).stderr;
-        assert!(told.contains("somebody has deleted that while job"), "{delete}: {told}");
-        assert!(
-            told.contains("hint: rows of the job are in public.t and would come twice"),
-            "{delete}: {told}"
-        );
-        assert!(!told.contains("crashed and lost"), "{delete}: {told}");
-        let doubled = "SELECT count(*) - count(DISTINCT id) FROM t";
-        assert_eq!(scene.database.value(doubled), "0", "{delete}");
-    }
-}
-
-#[test]
 fn an_event_trigger_that_forbids_the_ledger_is_said_with_the_way_out() {
     let plain = csv(52, 1, 100);
     let files = Files::new();

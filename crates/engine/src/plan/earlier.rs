@@ -75,9 +75,7 @@ pub(super) async fn go_on(
     if done && !moved && row.rows_stored > 0 && emptied::made_anew(session, &row.plan).await? {
         return Ok(None);
     }
-    if done && !moved {
-        tell_made_anew(connection, &row, &tables);
-    }
+    tell_made_anew(connection, &row, &tables);
     if moved && !done && row.chunks > 0 {
         tell_moved(connection, &row.job_id);
     }
@@ -278,7 +276,8 @@ fn tell_moved(connection: &Connection, job_id: &str) {
 /// A finished job is taken for done, whoever has put another table in the place of its own: by hand, too, tables are swapped for ones
 /// with the same rows.
 fn tell_made_anew(connection: &Connection, row: &JobRow, tables: &[Option<Table>]) {
-    if row.plan.job.arrival.mode == Mode::Replace || row.rows_stored == 0 {
+    let is_done_here = row.status == JobStatus::Done && row.origin == Origin::Here && row.rows_stored > 0;
+    if !is_done_here || row.plan.job.arrival.mode == Mode::Replace {
         return;
     }
     let pairs = row.plan.tables.iter().map(|plan| &plan.table).zip(tables);
