@@ -224,8 +224,9 @@ fn a_load_that_fails_does_not_wait_for_its_sources() {
         let load = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]);
         let running = sources.iter().fold(load, HowdahCommand::arg).spawn();
         let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
-        let good = csv(15, 1, 5_000);
-        pipe.write_all(&good).unwrap();
+        let written = pipe.write_all(&csv(15, 1, 5_000));
+        // Beside the other file the load may be over by then.
+        assert!(written.is_ok() || sources.len() == 2, "{written:?}");
         if sources.len() == 1 {
             pipe.write_all(b"x,2,3,b\n").unwrap();
             pipe.write_all(&csv(16, 5_001, 5_000)[HEADER_BYTES..]).unwrap();
