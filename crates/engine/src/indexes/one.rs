@@ -29,6 +29,11 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
+    /// Triggers take nothing that a load pauses for.
+    fn pausing_for(&self, entry: &Undo) -> Option<&Run> {
+        self.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
+    }
+
     /// Nothing, where it was broken off for want of room.
     async fn put_back(
         &self,
@@ -44,7 +49,7 @@ impl Work<'_> {
         let how = How { workers_max, durable: self.durable, lock_within_ms: self.lock_within_ms };
         let working = put_back(&session, self.ledger, entry, how);
         let scarce = async {
-            match self.pausing {
+            match self.pausing_for(entry) {
                 Some(run) => run.gate.until_scarce().await,
                 None => std::future::pending().await,
             }
@@ -76,8 +81,8 @@ pub(super) async fn put_back_one(
     workers_max: Option<u32>,
 ) -> Result<PutBack> {
     for _ in 0..TRIES {
-        // Triggers take nothing that a load pauses for, and who is stopped puts back at once.
-        if let Some(run) = work.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
+        // Who is stopped puts back at once.
+        if let Some(run) = work.pausing_for(entry)
             && let Err(error) = run.when_open().await
             && error.kind() != ErrorKind::Interrupted
         {
