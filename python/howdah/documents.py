@@ -117,6 +117,8 @@ class KnownFile(TypedDict):
     """The latest job that has."""
     at: str
     """When that job finished: RFC 3339, UTC, whole seconds."""
+    made_anew: bool
+    """The table was dropped or made anew since, and holds rows: nobody knows whether the file's are among them."""
 
 
 class Plan(_MayTaper):

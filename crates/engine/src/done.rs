@@ -191,13 +191,12 @@ pub(crate) fn tell_known(context: &Context, plan: &mut Plan) -> Option<String> {
     let known = in_tables(plan);
     let of_another_table = has_other_table(&std::mem::take(&mut plan.known));
     if plan.job.known == KnownFiles::Skip && !plan.job.force {
-        let left_out = known.map(|known| format!("left out: {known}"));
-        return left_out.filter(|left_out| {
-            if !of_another_table {
-                context.tell(left_out.clone());
-            }
-            of_another_table
-        });
+        let left_out = format!("left out: {}", known?);
+        if of_another_table {
+            return Some(left_out);
+        }
+        context.tell(left_out);
+        return None;
     }
     known.map(|known| format!("rows come once more: {known}"))
 }

@@ -150,7 +150,7 @@ async fn wait(run: &Run, session: &Session, guard: &Guard) {
     while began.elapsed() < SAMPLE_EVERY && !session.is_closed() {
         sleep(CLOSED_LOOK_EVERY).await;
         // What begins a step that cannot pause on its way goes by what is known at that moment.
-        if guard.look_at_disks(run) && !run.gate.is_closed() {
+        if guard.look_at_disks(run) && !run.gate.is_closed() && !guard.gave_up {
             return;
         }
     }

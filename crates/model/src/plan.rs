@@ -340,7 +340,7 @@ pub struct KnownFile {
     /// When that job finished: RFC 3339, UTC, whole seconds.
     pub at: String,
     /// The table was dropped or made anew since, and holds rows: whether those of the file are among them, nobody knows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub made_anew: bool,
 }
 

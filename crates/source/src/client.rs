@@ -277,8 +277,9 @@ mod tests {
         let (mut asked, _) = server.accept().await.unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut asked, b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
         let error = asking.await.unwrap();
-        assert_eq!(error.kind(), ErrorKind::SourceIo);
+        assert_eq!(error.kind(), ErrorKind::SourceTransient);
         assert_eq!(error.message(), format!("the server at {address} does not speak TLS"));
+        assert!(error.hint().unwrap().contains("AWS_ENDPOINT_URL_S3"), "{error}");
         drop((asked, server));
         let error = asked_of_store(format!("http://{address}")).await;
         assert_eq!(error.kind(), ErrorKind::SourceTransient);

@@ -274,7 +274,8 @@ fn of_client(error: &reqwest::Error, address: Option<&str>) -> Option<Error> {
     let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
     if error.is_connect() && matches!(of_tls, Some(rustls::Error::InvalidMessage(_))) {
         let message = format!("the server{at} does not speak TLS");
-        return Some(Error::new(ErrorKind::SourceIo, message).with_hint(
+        // A balancer that is overloaded may answer so, too, and a load that is at work bears it.
+        return Some(Error::new(ErrorKind::SourceTransient, message).with_hint(
             "write http:// where the address is named (in the URL, or in AWS_ENDPOINT_URL_S3), or give the port of https",
         ));
     }
