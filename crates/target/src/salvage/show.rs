@@ -125,6 +125,8 @@ impl Salvage<'_> {
                 },
             };
             if let [row] = some {
+                // A row before the one that was named, refused when COPY was over (a foreign key): it was in the way, perhaps.
+                told = None;
                 broken += usize::from(is_of_constraint(&error));
                 refused.push(Refused { row: *row, error });
                 let behind = known.len() - known.partition_point(|known| known < row);
