@@ -246,7 +246,10 @@ impl Usual {
         let usual_in_text = is_usual_in_text(delimiter);
         // Texts have no tabs.
         let has_tabs = USUAL_DELIMITERS[self.no] == "\t" && between_words && !delimiter.contains('\t');
-        let cuts_tabs = has_tabs && (usual_in_text || delimiter.len() > 1);
+        // Behind a comma in a text there is a blank (`12 Old Street, Oslo`).
+        let is_comma_of_texts =
+            delimiter == "," && other.dialect.trim && score.typed_columns == 0 && self.divides_all;
+        let cuts_tabs = has_tabs && (usual_in_text || delimiter.len() > 1 || is_comma_of_texts);
         let cuts_documents = self.keeps_documents && score.cut_documents * 2 > score.records;
         let cuts_words = delimiter == " " && of_words && between_words;
         let cuts_values = loses_header && (usual_in_text || self.has_values_cut_by(other));

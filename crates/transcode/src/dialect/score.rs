@@ -158,7 +158,7 @@ struct Lines {
     /// Of each of these cells, whether it stands in quotes.
     in_quotes: Vec<bool>,
     comments: bool,
-    /// The delimiter stands in texts, too, or has several characters.
+    /// The delimiter stands in texts, too, has several characters, or blanks around it.
     may_cut: bool,
     /// Lines at the edges of windows that may be those of one field, which the window cuts.
     edges: Vec<Range<usize>>,
@@ -182,7 +182,7 @@ pub(super) fn few_are_marked(windows: &[Window]) -> bool {
 /// cost the same between records and inside quotes, so that no dialect gains by where it sees them.
 pub(super) fn score(dialect: &Dialect, windows: &[Window], comments: bool) -> Option<Score> {
     let mut reader = Reader::new(dialect).ok()?;
-    let may_cut = is_usual_in_text(&dialect.delimiter) || dialect.delimiter.len() > 1;
+    let may_cut = is_usual_in_text(&dialect.delimiter) || dialect.delimiter.len() > 1 || dialect.trim;
     let mut lines = Lines { comments, may_cut, ..Lines::default() };
     for window in windows {
         lines.read(&mut reader, window);

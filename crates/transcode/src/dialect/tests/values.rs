@@ -302,3 +302,18 @@ fn escape_sequences_of_jis_are_an_encoding() {
     assert_eq!((found.encoding.name.as_str(), found.encoding.recoded, found.width), ("ISO-2022-JP", true, 2));
     assert_eq!(whole(b"id,name\n1,\x1b[31mred\x1b[0m\n").encoding.name, "UTF8");
 }
+
+/// Texts have no tabs, and a blank behind their commas.
+#[test]
+fn a_tab_in_each_record_delimits_where_a_comma_in_a_text_could() {
+    let towns = ["Oslo", "Bergen", "Hamar", "Lillehammer"];
+    let row = |no: usize| {
+        let (town, streets) = (towns[no % 4], ["Old Street", "Lake Lane"]);
+        format!("C:\\photos\\new\\{no}\t{} {}, {town}\n", no * 7 % 97, streets[no % 2])
+    };
+    let table: String = (0..200).map(row).collect();
+    let found = text(&table);
+    assert_eq!((found.dialect.delimiter.as_str(), found.width), ("\t", 2), "{}", found.describe());
+    let padded: String = (0..200).map(|no| format!("{},\t{},\tx\n", towns[no % 4], no * 7 % 97)).collect();
+    assert_eq!(text(&padded).dialect.delimiter, ",", "{}", text(&padded).describe());
+}
