@@ -2,9 +2,10 @@
 //! come into their tables: what these would refuse is kept in the ledger, as COPY's rejects are, and does not come.
 //!
 //! The queries of `howdah check` tell which rows these are ([`ask`]). First go those that are bad by themselves, then those that do not
-//! go together, one after the other in the order of the files ([`super::judge`]). What is found is written down and deleted from
-//! the staging tables in one transaction ([`take_away`]): a run that is killed before it has done nothing, and behind it the next run
-//! finds it done. Nothing is taken away any more when some part has come in.
+//! go together, one after the other in the order of the files ([`super::judge`]). Of several records of a key (`--keep`) the one is
+//! asked about that would count; where that is left out, the next one takes its place, so that the others stay until all are found.
+//! What is found is written down and deleted from the staging tables in one transaction ([`take_away`]): a run that is killed before
+//! it has done nothing, and behind it the next run finds it done. Nothing is taken away any more when some part has come in.
 
 use super::judge::{REMEMBERED_MAX, judged};
 use super::{Staged, on_session, rows_rejected, settle_duplicates, surroundings};
@@ -74,28 +75,25 @@ pub(super) async fn all(run: &Run, ledger: &Ledger, tables: &Staged<'_>, into: &
     for (_, staging) in tables {
         on_session(run, async |session| found::analyze(session, &staging.relation).await).await?;
     }
-    let looking = Looking { run, ledger, tables };
+    let arrival = &run.plan.job.arrival;
+    let one_counts = arrival.has_key() && arrival.keep != Keep::Error;
+    let looking = Looking { run, ledger, tables, one_counts };
     let noted = rows_rejected(run);
-    let mut left_out = looking.by_themselves(false).await?;
-    if run.plan.job.arrival.keep != Keep::Error {
-        // Of those that are good by themselves one of each key counts.
+    let mut left_out = looking.by_themselves(What::Alone).await?;
+    loop {
+        let together = looking.together().await?;
+        if together == 0 {
+            break;
+        }
+        // Others may have led to these, or count in their place.
+        let what = if one_counts { What::Alone } else { What::Leading };
+        left_out += together + looking.by_themselves(what).await?;
+    }
+    if one_counts {
         for into in into {
             settle_duplicates(run, ledger, into).await?;
         }
     }
-    let mut together = 0;
-    loop {
-        let round = looking.round(What::Together).await?;
-        together += round.left_out;
-        if round.is_last {
-            break;
-        }
-    }
-    if together > 0 {
-        // Others may have led to these.
-        left_out += looking.by_themselves(true).await?;
-    }
-    left_out += together;
     // Behind a COMMIT whose answer is lost there is nothing left to leave out: the counts alone tell that some were.
     if rows_rejected(run) != noted {
         note_account(run).await?;
@@ -142,20 +140,33 @@ struct Looking<'a> {
     run: &'a Run,
     ledger: &'a Ledger,
     tables: &'a Staged<'a>,
+    /// Of several records of a key, so that another one is looked at when that is left out.
+    one_counts: bool,
 }
 
 impl Looking<'_> {
-    /// Until each row that is left is good by itself.
-    async fn by_themselves(&self, leading: bool) -> Result<u64> {
+    /// Those that do not go together.
+    async fn together(&self) -> Result<u64> {
         let mut left_out = 0;
-        let mut what = if leading { What::Leading } else { What::Alone };
+        loop {
+            let round = self.round(What::Together).await?;
+            left_out += round.left_out;
+            if round.is_last {
+                return Ok(left_out);
+            }
+        }
+    }
+
+    /// Until each row that is left is good by itself.
+    async fn by_themselves(&self, mut what: What) -> Result<u64> {
+        let mut left_out = 0;
         loop {
             let round = self.round(what).await?;
             left_out += round.left_out;
             if round.left_out == 0 {
                 return Ok(left_out);
             }
-            if round.is_last {
+            if round.is_last && !self.one_counts {
                 what = What::Leading;
             }
         }

@@ -48,7 +48,7 @@ impl Condition {
                          SELECT ({}) INTO met FROM ({row}) AS {}; \
                          IF NOT met THEN code := '{}'; END IF; \
                      EXCEPTION WHEN OTHERS THEN \
-                         IF pg_catalog.left(SQLSTATE, 2) NOT IN ('22', '23', '2F', '38', '39', '44', 'P0') THEN RAISE; END IF; \
+                         IF pg_catalog.left(SQLSTATE, 2) NOT IN ('0A', '22', '23', '2F', '38', '39', '44', 'P0') THEN RAISE; END IF; \
                          code := SQLSTATE; \
                      END; \
                      IF code IS NOT NULL THEN RETURN NEXT; END IF; \

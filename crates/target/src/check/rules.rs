@@ -1,6 +1,7 @@
 //! One query for each demand of a table, which gives the places of the rows that do not meet it; and by name what no query
 //! can tell. All names are quoted; no value stands in them.
 
+mod computed;
 mod partitions;
 
 use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
@@ -154,10 +155,15 @@ impl<'a> OfTable<'a> {
         &mut self.found.rules[no]
     }
 
-    /// Rows for which the expression is false, or fails.
+    /// Rows for which the expression is false, or fails. As a column it is computed in its own order, as the server does for a row that
+    /// comes; the planner would order the parts of a WHERE by their costs, so that `b = 0 OR a / b > 1` may fail or not.
     fn condition(&mut self, constraint: &str, what: &str, expression: &str) {
         let reason = format!("violates {what}");
-        let sql = self.where_not(&format!("NOT ({expression})"));
+        let (place, from) = (&self.rows.place, self.rows.from());
+        let sql = format!(
+            "SELECT place, NULL::pg_catalog.int8 \
+             FROM (SELECT {place} AS place, ({expression}) AS is_met FROM {from} OFFSET 0) AS c WHERE NOT is_met"
+        );
         let condition =
             self.rows.condition(expression, sqlstate::CHECK_VIOLATION, format!("{what} cannot be evaluated"));
         self.add(sqlstate::CHECK_VIOLATION, constraint, reason, sql).condition = Some(condition);
@@ -272,6 +278,7 @@ impl<'a> OfTable<'a> {
             self.not_checked(what, "it is no B-tree index");
             return;
         }
+        self.computed_key(unique);
         let is_key = self.arrival.has_key() && unique.is_on(&self.arrival.key);
         if !is_key || self.arrival.keep == Keep::Error {
             let rows = if is_key { self.keys_waiting(unique) } else { self.keys_of_rows(unique) };
@@ -381,7 +388,8 @@ impl<'a> OfTable<'a> {
     /// The keys of the rows, `k1` and so on, with their places.
     fn keys_of_rows(&self, unique: &Unique) -> String {
         let (place, from) = (&self.rows.place, self.rows.from());
-        let conditions: Vec<String> = unique.predicate.clone().into_iter().chain(self.counts()).collect();
+        let conditions: Vec<String> =
+            unique.predicate.clone().into_iter().chain(self.counts(self.rows)).collect();
         let filter = match conditions.is_empty() {
             true => String::new(),
             false => format!(" WHERE ({})", conditions.join(") AND (")),
@@ -389,16 +397,16 @@ impl<'a> OfTable<'a> {
         format!("SELECT {place} AS place, {} FROM {from}{filter}", self.fields(unique))
     }
 
-    /// Of several records of a key one counts, and a load has taken the others away before their rows meet anything. A check
-    /// has not. See [`crate::arrival::duplicates`].
-    fn counts(&self) -> Option<String> {
+    /// Of several records of a key one counts: the first or last of those that were not refused. Which that is, a load that leaves out
+    /// records knows when no more are refused; only then it takes the others away. See [`crate::arrival::duplicates`].
+    fn counts(&self, rows: &Rows) -> Option<String> {
         let order = match self.arrival.keep {
-            _ if !self.arrival.check || !self.arrival.has_key() => return None,
+            _ if !self.arrival.has_key() => return None,
             Keep::Error => return None,
             Keep::First => "",
             Keep::Last => " DESC",
         };
-        let (place, waiting) = (&self.rows.place, &self.rows.waiting);
+        let (place, waiting) = (&rows.place, &rows.waiting);
         let key: Vec<String> = self.arrival.key.iter().map(|column| quote_ident(column)).collect();
         Some(format!(
             "{place} IN (SELECT d.place FROM (SELECT {place} AS place, \
@@ -440,6 +448,7 @@ impl<'a> OfTable<'a> {
         let Some(operators) = operators else {
             return self.not_checked(what, "only storing rows would tell");
         };
+        self.computed_key(exclusion);
         if let Some(last) = exclusion.parts.last().filter(|_| exclusion.is_temporal) {
             let what = format!("key {} WITHOUT OVERLAPS, which takes no empty range", exclusion.name);
             self.condition(&exclusion.name, &what, &format!("NOT pg_catalog.isempty({})", last.expression));
@@ -515,7 +524,10 @@ impl<'a> OfTable<'a> {
             targets.push(format!("{only}{} AS t", quote_relation(&foreign.other)));
         }
         let with_them = self.all.iter().filter(|rows| rows.facts.oid == foreign.oid);
-        targets.extend(with_them.map(|rows| format!("(SELECT * FROM {}) AS t", rows.from())));
+        targets.extend(with_them.map(|rows| {
+            let filter = self.counts(rows).map(|counts| format!(" WHERE {counts}")).unwrap_or_default();
+            format!("(SELECT * FROM {}{filter}) AS t", rows.from())
+        }));
         let missing = targets.iter().map(|target| format!("NOT EXISTS (SELECT FROM {target} WHERE {same})"));
         let missing = missing.collect::<Vec<_>>().join(" AND ");
         let half = match foreign.is_full {
