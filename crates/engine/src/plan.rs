@@ -503,7 +503,7 @@ pub(crate) fn ledger_of(job: &Job) -> Option<Ledger> {
 pub(crate) fn already_done(job_id: &str, at: &str) -> Error {
     Error::new(
         ErrorKind::JobDone,
-        format!("this job finished at {at} and its rows are in the table (job {job_id})"),
+        format!("this job finished at {at} and has stored its rows (job {job_id})"),
     )
     .with_hint("--force, or --known load where rows are appended, loads the same files once more; changed files make another job")
 }

@@ -163,7 +163,8 @@ pub struct Summary {
     pub server: String,
     /// Records found in the sources.
     pub rows_read: u64,
-    /// Rows in the tables, those of earlier runs of the same job included.
+    /// Rows that the tables have taken, those of earlier runs of the same job included. With a key, all records that were not rejected:
+    /// what became of them is said by [`Changes`].
     pub rows_stored: u64,
     /// Of `rows_stored`, those an earlier or simultaneous run of the same job had stored.
     pub rows_stored_before: u64,

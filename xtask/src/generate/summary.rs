@@ -28,7 +28,10 @@ const KEYS: &[(&str, &str)] = &[
     ("status", "`done`, `failed` or `interrupted`"),
     ("server", "Where the rows went: `postgresql://USER@HOST:PORT/DATABASE`, without a password"),
     ("rows_read", "Records found in the sources so far, those of skipped chunks included"),
-    ("rows_stored", "Rows in the tables, those of earlier runs of the same job included"),
+    (
+        "rows_stored",
+        "Rows that the tables have taken, those of earlier runs of the same job included; with a key all records that were not rejected, of which `tables[].changes` says what became",
+    ),
     ("rows_stored_before", "Of `rows_stored`, those that an earlier or simultaneous run had stored"),
     (
         "rows_waiting",
@@ -172,7 +175,10 @@ const KEYS: &[(&str, &str)] = &[
         "verified.by",
         "`count` or `checksum`. `verified` is null where `--verify` was not given, and where a difference was found, which is an error of the kind `differs`",
     ),
-    ("verified.rows", "Rows of this job that were found in the tables, by all runs of it"),
+    (
+        "verified.rows",
+        "Rows of this job that were found in the tables, by all runs of it; with a key, records for which the table has what counts of their key",
+    ),
     (
         "verified.checksum",
         "The sum of the hashes of all of them modulo 2^64, in hexadecimal; null where they were only counted. It says nothing to other versions of PostgreSQL",

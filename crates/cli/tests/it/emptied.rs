@@ -215,7 +215,15 @@ fn a_finished_job_is_loaded_again_into_an_empty_table_that_was_made_anew() {
         };
         load.run(PATIENCE).expect_code(0);
         finished("it is there");
-        scene.database.sql("CREATE TABLE kept AS SELECT * FROM t; DROP TABLE t; CREATE TABLE t (LIKE kept)");
+        let told = "its table is empty now: --force loads everything again";
+        let once_more = || load.clone().args(["--if-done", "ok"]).run(PATIENCE).expect_code(0).stderr;
+        assert!(!once_more().contains(told), "PostgreSQL {major}");
+        // What has come in may have been moved on.
+        scene.database.sql("CREATE TABLE kept AS SELECT * FROM t; TRUNCATE t");
+        let warned = once_more();
+        assert!(warned.contains(told), "PostgreSQL {major}: {warned}");
+        finished("its rows were taken out");
+        scene.database.sql("DROP TABLE t; CREATE TABLE t (LIKE kept)");
         load.run(PATIENCE).expect_code(0);
         scene.assert_exact("made anew");
         finished("it is there once more");

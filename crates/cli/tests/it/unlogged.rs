@@ -63,7 +63,7 @@ fn rows_that_a_crash_takes_are_loaded_again_by_the_load_or_by_the_next_run() {
         server.stop_fast();
         server.start();
         let done = load.run(PATIENCE);
-        assert!(done.stderr.contains("its rows are in the table"), "{}", done.stderr);
+        assert!(done.stderr.contains("has stored its rows"), "{}", done.stderr);
         scene.assert_exact("a clean stop");
         server.crash_and_restart();
         load.run(PATIENCE).expect_code(0);
@@ -138,7 +138,7 @@ fn what_came_before_a_table_was_unlogged_is_not_taken_for_proved() {
     assert!(told.stderr.contains("without noting that it is UNLOGGED"), "{}", told.stderr);
     scene.database.sql("ALTER TABLE t SET LOGGED");
     let told = load(&scene, &source).run(PATIENCE);
-    assert!(told.stderr.contains("its rows are in the table"), "{}", told.stderr);
+    assert!(told.stderr.contains("has stored its rows"), "{}", told.stderr);
     assert!(!told.stderr.contains(EMPTIED));
 }
 

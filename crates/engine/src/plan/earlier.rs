@@ -28,10 +28,14 @@ use howdah_target::ledger::{Believed, JobRow, JobStatus, Ledger, Origin};
 use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use howdah_target::staging;
+use howdah_target::truncate;
 use howdah_target::tune::table as tuned_table;
 use howdah_transcode::decompress::may_have_parts;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
+
+/// Whether a table is empty is worth a word, but nobody is waited for who holds it.
+const LOOK_WITHIN_MS: u64 = 500;
 
 /// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
 /// them.
@@ -76,6 +80,7 @@ pub(super) async fn go_on(
         return Ok(None);
     }
     tell_made_anew(connection, &row, &tables);
+    tell_empty(connection, session, &row).await;
     if moved && !done && row.chunks > 0 {
         tell_moved(connection, &row.job_id);
     }
@@ -293,6 +298,27 @@ fn tell_made_anew(connection: &Connection, row: &JobRow, tables: &[Option<Table>
     }
 }
 
+/// Rows of a finished job may have been moved on and deleted, as from a table for what has just come. That is not for a load to undo; but
+/// who has emptied the table to load it anew is told.
+async fn tell_empty(connection: &Connection, session: &Session, row: &JobRow) {
+    let (JobStatus::Done, Some(listener), 1..) = (row.status, connection.listener(), row.rows_stored) else {
+        return;
+    };
+    let relations: BTreeSet<&Relation> = row.plan.tables.iter().map(|plan| &plan.table.relation).collect();
+    for relation in &relations {
+        if !matches!(truncate::is_empty(session, relation, LOOK_WITHIN_MS).await, Ok(Some(true))) {
+            return;
+        }
+    }
+    let (rows, tables) =
+        (counted(row.rows_stored, "row"), plural(relations.len() as u64, "table is", "tables are"));
+    let message = format!(
+        "job {} has stored {rows}, and its {tables} empty now: --force loads everything again",
+        row.job_id
+    );
+    listener.on_event(&Event::Warning { message });
+}
+
 const AS_THEY_ARE_NOW: &str = "--force loads everything again from the beginning, into the tables as they are now: remove rows of the job that are \
                                there first, as after a restore from a dump";
 
@@ -308,7 +334,8 @@ fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
             "the table {relation}, for which rows of job {job_id} wait in a staging table ({rows_stored} in all), {became}"
         );
         return Error::new(ErrorKind::Table, message).with_hint(format!(
-            "`{restore}` drops the rows that wait; then the same command begins anew, with the table as it is now"
+            "`{restore}` drops the rows that wait; then the same command begins anew, with the table as it is now. Where they did not come \
+             along with the ledger, so that there is nothing to drop, it does so with --force"
         ));
     }
     let became = match row.origin {

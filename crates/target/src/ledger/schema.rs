@@ -349,7 +349,7 @@ impl Ledger {
         let message =
             format!("the ledger in schema {schema} has version {version}; this howdah knows {VERSION}");
         let hint = if version > VERSION {
-            "use the howdah that wrote it or a newer one, or name another schema with --ledger".to_owned()
+            "use the howdah that wrote it or a newer one; another schema (--ledger) knows nothing of what was loaded with this one".to_owned()
         } else {
             format!(
                 "it is of a howdah before the first release: have that one put back what its loads have changed (howdah restore), then \
