@@ -5,9 +5,10 @@
 
 use crate::Context;
 use crate::pipeline::Run;
+use crate::scarce::Scarce;
 use crate::tune;
 use futures_util::{StreamExt, stream};
-use howdah_model::{After, Relation, RelationKind, Result, Stage, sqlstate};
+use howdah_model::{After, Error, ErrorKind, Relation, RelationKind, Result, Stage, sqlstate};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
@@ -28,10 +29,14 @@ pub(crate) async fn run(run: &Run) {
     let vacuumed = vacuum_each(run).await;
     analyze_each(run, &vacuumed).await;
     if asks_for(run, After::Checkpoint) {
-        let (context, start) = (&run.context, Instant::now());
+        let (connection, start) = (&run.context.connection, Instant::now());
         run.is_at("CHECKPOINT");
-        let work = on_session(context, async |session| upkeep::checkpoint(session).await);
-        tell_failure(run, "CHECKPOINT", context.stop.guard(work).await);
+        // It makes room, whatever there is.
+        let work = async {
+            let session = connection.open().await?;
+            connection.attend(&session, upkeep::checkpoint(&session)).await
+        };
+        tell_failure(run, "CHECKPOINT", run.context.stop.guard(work).await);
         run.tally.spend(Stage::Checkpoint, start.elapsed());
     }
 }
@@ -119,7 +124,7 @@ async fn analyze(run: &Run, relation: &Relation, due: Due) -> Result<()> {
             Due::IfGrown(rows) => upkeep::analyze_if_grown(&session, relation, rows).await,
         }
     };
-    connection.attend(&session, work).await?;
+    connection.attend_unless_scarce(&session, work).await?.map_err(|scarce| no_room(&scarce))?;
     // The time-out for locks that was asked for is this session's own.
     if let Due::IfGrown(_) = due {
         connection.keep(session);
@@ -162,7 +167,12 @@ fn rows_changed(run: &Run, table: &Loaded<'_>) -> u64 {
 
 async fn on_session<T>(context: &Context, work: impl AsyncFnOnce(&Session) -> Result<T>) -> Result<T> {
     let session = context.connection.open().await?;
-    context.connection.attend(&session, work(&session)).await
+    let done = context.connection.attend_unless_scarce(&session, work(&session)).await?;
+    done.map_err(|scarce| no_room(&scarce))
+}
+
+fn no_room(scarce: &Scarce) -> Error {
+    Error::new(ErrorKind::Server, scarce.to_string()).with_sqlstate(sqlstate::DISK_FULL)
 }
 
 fn tell_failure(run: &Run, what: &str, done: Result<()>) {

@@ -13,6 +13,7 @@ use crate::load::by_file;
 use crate::pipeline::Run;
 use crate::plan::arrival::events;
 use crate::retry::patiently;
+use crate::scarce::BrokenOff;
 use crate::spot::Spots;
 use crate::{begin, emptied, rejected, rejects};
 use futures_util::{StreamExt, stream};
@@ -230,17 +231,26 @@ async fn expect_not_emptied(run: &Run, ledger: &Ledger) -> Result<()> {
     }
 }
 
-/// Does something on a session of its own, as often as it takes. The work leaves the session as it found it.
+/// Does something on a session of its own, as often as it takes. The work leaves the session as it found it. Where a disk of the server
+/// has next to no room it is broken off, and begun again when there is some.
 pub(crate) async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Result<T>) -> Result<T> {
     let connection = &run.context.connection;
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
     let once = || async {
         let session = connection.open().await?;
-        let done = connection.attend(&session, work(&session)).await?;
-        connection.keep(session);
+        let done = connection.attend_unless_scarce(&session, work(&session)).await?;
+        if done.is_ok() {
+            connection.keep(session);
+        }
         Ok(done)
     };
-    patiently(&run.context, retry_for, once).await
+    let mut broken_off = BrokenOff::default();
+    loop {
+        match patiently(&run.context, retry_for, once).await? {
+            Ok(done) => return Ok(done),
+            Err(scarce) => broken_off.wait(run, "a statement behind the last chunk", &scarce).await?,
+        }
+    }
 }
 
 /// Of several records of one key one is left, or the load fails.

@@ -89,7 +89,8 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     let looked = match guards::begin(&run, &session).await {
         Ok(mut guard) => {
             let steps = Box::pin(read_and_ask(&run, &ledger, reject_file.is_some(), opened));
-            guarded(&run, &mut session, &mut guard, steps).await
+            let looking = guarded(&run, &mut session, &mut guard, steps);
+            context.connection.watching_disks(Box::pin(looking)).await
         }
         Err(refused) => Err(refused),
     };

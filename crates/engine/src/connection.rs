@@ -1,5 +1,6 @@
 //! How to reach the server a load goes to: what the user named, or the embedded server.
 
+use crate::scarce::Disks;
 use howdah_model::{Error, ErrorKind, Listener, Result, ValueSettings};
 use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded};
@@ -77,6 +78,8 @@ pub struct Connection {
     values: Arc<Mutex<ValueSettings>>,
     /// How long a session is waited for.
     open_within: Arc<Mutex<Duration>>,
+    /// Those of a server on this machine.
+    disks: Disks,
 }
 
 /// Counts until it is dropped, with the session or without.
@@ -169,7 +172,12 @@ impl Connection {
             listener: Arc::default(),
             values: Arc::default(),
             open_within: Arc::new(Mutex::new(OPEN_WITHIN)),
+            disks: Disks::default(),
         }
+    }
+
+    pub(crate) fn disks(&self) -> &Disks {
+        &self.disks
     }
 
     /// From now on no session is waited for longer than failures are tried again.

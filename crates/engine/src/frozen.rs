@@ -10,6 +10,7 @@ use crate::feed::{unless, wait_to_retry};
 use crate::locate::locate;
 use crate::pipeline::{Run, unwanted};
 use crate::retry::{Directive, Patience, directive};
+use crate::scarce::{Scarce, broken_off};
 use crate::sessions::{before_next_try, until_given_up};
 use crate::tally::FilesOfTable;
 use crate::watch::Slot;
@@ -169,6 +170,7 @@ pub(crate) async fn store(
     let stored = tokio::select! {
         stored = commit_chunk(session, target, chunk, &slot.progress) => stored,
         () = slot.stalled.notified() => Err(slot.stall_error().into()),
+        scarce = run.context.connection.until_broken_off(|| false) => Err(no_room(target, &scarce).into()),
         () = until_given_up(run, origin) => {
             // The session is amidst a statement.
             *held = Held::Lost;
@@ -190,6 +192,8 @@ pub(crate) async fn store(
     *held = Held::Lost;
     table.forget(run);
     match failed {
+        // Asked once more, it would write as much.
+        Some(failed) if failed.error.sqlstate() == Some(sqlstate::DISK_FULL) => Err(failed.error),
         Some(failed) if directive(&failed.error) == Directive::GiveUp => {
             match explain(run, table, target, chunk, failed).await {
                 Some(error) => Err(error),
@@ -283,6 +287,11 @@ fn is_about_others(chunk: &CopyChunk, error: &Error) -> bool {
 
 fn plain(chunk: &CopyChunk) -> CopyChunk {
     CopyChunk { faster: None, ..chunk.clone() }
+}
+
+fn no_room(target: &ChunkTarget<'_>, scarce: &Scarce) -> Error {
+    let relation = &target.table.table.relation;
+    broken_off(format!("the transaction with all rows of {relation} (--freeze) was broken off: {scarce}"))
 }
 
 /// What to do where the rows of a lost transaction do not come again.

@@ -6,8 +6,6 @@ use tokio::sync::watch;
 /// Open unless there is a reason to pause.
 pub(crate) struct Gate {
     reason: watch::Sender<Option<String>>,
-    /// A disk of the server has so little room that what is under way is broken off where that loses nothing.
-    is_scarce: watch::Sender<bool>,
     sessions_max: AtomicU32,
     opened_max: AtomicU32,
 }
@@ -15,8 +13,7 @@ pub(crate) struct Gate {
 impl Default for Gate {
     fn default() -> Gate {
         let [sessions_max, opened_max] = [(); 2].map(|()| AtomicU32::new(u32::MAX));
-        let (reason, is_scarce) = (watch::Sender::new(None), watch::Sender::new(false));
-        Gate { reason, is_scarce, sessions_max, opened_max }
+        Gate { reason: watch::Sender::new(None), sessions_max, opened_max }
     }
 }
 
@@ -33,16 +30,6 @@ impl Gate {
         let is_open = reason.is_none();
         self.reason.send_replace(reason);
         was_open != is_open
-    }
-
-    /// Says whether a disk has next to no room.
-    pub(crate) fn set_scarce(&self, is_scarce: bool) {
-        self.is_scarce.send_replace(is_scarce);
-    }
-
-    /// Returns once a disk has next to no room.
-    pub(crate) async fn until_scarce(&self) {
-        let _ = self.is_scarce.subscribe().wait_for(|is_scarce| *is_scarce).await;
     }
 
     /// The load pauses.

@@ -7,9 +7,10 @@
 mod lagging;
 
 use crate::begin;
-use crate::disk::{Place, Places, Room, server_places};
+use crate::disk::{Places, server_places};
 use crate::emptied;
 use crate::pipeline::Run;
+use crate::scarce::{FREE_HINT, free_bytes_min, told};
 use crate::tries::Tries;
 use crate::tune;
 use howdah_model::{
@@ -25,7 +26,7 @@ use tokio::time::{sleep, timeout};
 
 /// Often enough that a load of a gigabyte a second does not fill what is kept free; cheap enough not to be seen.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
-/// How often is looked whether the session is gone, and at the disks: that asks nobody.
+/// How often is looked whether the session is gone, or a disk is full: that asks nobody.
 const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long few connections are counted again while sessions of this load are being opened, and how often.
 const OPENED_WITHIN: Duration = Duration::from_millis(300);
@@ -34,13 +35,6 @@ const COUNT_EVERY: Duration = Duration::from_millis(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Who is to hold the job waits for its turn first, as long as that may take.
 const HELD_WITHIN: Duration = Duration::from_secs(15);
-/// Of a disk this part is kept free, between the two limits: what comes within the second between two looks, twice, as rows
-/// and as WAL.
-const FREE_PART: u64 = 10;
-const FREE_BYTES_MIN: u64 = 64 << 20;
-const FREE_BYTES_MAX: u64 = 1 << 30;
-/// An index build is broken off where of that only this part is left.
-const SCARCE_PART: u64 = 2;
 /// A disk is full until it has so much more room than that, or the load would stop and go.
 const FREE_AGAIN: f64 = 1.25;
 /// A slot that keeps more WAL is worth a word, unless a limit for replicas is given.
@@ -57,7 +51,6 @@ const WAIT_TOLD_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct Guard {
     /// The server process that has held the job since it began.
     first: Backend,
-    places: Vec<Place>,
     told_unwatched: bool,
     /// Asked where replicas are to be looked at.
     sees_replicas: Option<bool>,
@@ -150,7 +143,7 @@ async fn wait(run: &Run, session: &Session, guard: &Guard) {
     while began.elapsed() < SAMPLE_EVERY && !session.is_closed() {
         sleep(CLOSED_LOOK_EVERY).await;
         // What begins a step that cannot pause on its way goes by what is known at that moment.
-        if guard.look_at_disks(run) && !run.gate.is_closed() && !guard.gave_up {
+        if run.context.connection.disks().are_full() && !run.gate.is_closed() && !guard.gave_up {
             return;
         }
     }
@@ -206,7 +199,7 @@ impl Guard {
         };
         if let Ok(Ok((places, sees_replicas))) = timeout(ANSWER_WITHIN, learn).await {
             self.tell_unwatched(run, &places);
-            self.places = places.known;
+            run.context.connection.disks().set_places(places.known);
             self.sees_replicas = sees_replicas;
         }
     }
@@ -235,7 +228,7 @@ impl Guard {
 
     /// The first reason to pause.
     async fn sample(&mut self, run: &Run, session: &Session) -> Result<Option<String>> {
-        let full = self.full_disk();
+        let full = self.full_disk(run);
         let asked = &run.plan.job.guards;
         let opened = run.context.connection.opened();
         let room = async {
@@ -299,29 +292,15 @@ impl Guard {
         }
     }
 
-    /// Whether one is full.
-    fn look_at_disks(&self, run: &Run) -> bool {
-        let rooms: Vec<Room> = self.places.iter().filter_map(|place| place.room().ok()).collect();
-        let has_less = |part| rooms.iter().any(|room| room.free_bytes < free_bytes_min(*room) / part);
-        run.gate.set_scarce(has_less(SCARCE_PART));
-        has_less(1)
-    }
-
-    fn full_disk(&mut self) -> Option<String> {
+    fn full_disk(&mut self, run: &Run) -> Option<String> {
         let mut reason = None;
-        for place in &self.places {
+        for place in &run.context.connection.disks().places() {
             let (Ok(room), what) = (place.room(), &place.what) else { continue };
             let keep = free_bytes_min(room);
             let keep = if self.full.contains(what) { (keep as f64 * FREE_AGAIN) as u64 } else { keep };
             if room.free_bytes < keep {
                 self.full.insert(what.clone());
-                reason.get_or_insert_with(|| {
-                    format!(
-                        "the server's disk for {what} has {} MB left, of which {} MB are kept free",
-                        room.free_bytes >> 20,
-                        keep >> 20
-                    )
-                });
+                reason.get_or_insert_with(|| told(place, room, keep));
             } else {
                 self.full.remove(what);
             }
@@ -397,7 +376,7 @@ impl Guard {
         let limit = Duration::from_millis(run.plan.job.guards.pause_for_ms);
         match (&reason, self.paused_since) {
             (Some(reason), Some(since)) if since.elapsed() >= limit => {
-                self.give_up(run, gave_up(reason, since.elapsed()));
+                self.give_up(run, gave_up(reason, !self.full.is_empty(), since.elapsed()));
                 return;
             }
             (Some(_), None) => {
@@ -457,10 +436,6 @@ fn not_copying(plan: &Plan) -> i64 {
     2 + i64::from(numbers) + i64::from(tunes)
 }
 
-fn free_bytes_min(room: Room) -> u64 {
-    (room.all_bytes / FREE_PART).clamp(FREE_BYTES_MIN, FREE_BYTES_MAX)
-}
-
 /// One that nobody reads from is lost by any writer, whether this load waits or not.
 fn about_to_be_lost(slots: &[Slot]) -> Option<String> {
     let close = |slot: &&Slot| {
@@ -475,23 +450,17 @@ fn about_to_be_lost(slots: &[Slot]) -> Option<String> {
     ))
 }
 
-fn gave_up(reason: &str, paused: Duration) -> Error {
+fn gave_up(reason: &str, is_full: bool, paused: Duration) -> Error {
     let seconds = paused.as_secs();
-    Error::new(ErrorKind::Server, format!("{reason}: the load has paused for {seconds} s and gives up"))
-        .with_hint("put that right, then run the same command again: it goes on where it stopped; or give a longer --pause-for")
+    let put_right = if is_full { FREE_HINT } else { "put that right" };
+    Error::new(ErrorKind::Server, format!("{reason}: the load has paused for {seconds} s and gives up")).with_hint(format!(
+        "{put_right}, then run the same command again: it goes on where it stopped; or give a longer --pause-for"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tenth_of_a_small_disk_is_kept_free_and_a_gigabyte_of_a_large_one() {
-        let keep = |all_bytes| free_bytes_min(Room { free_bytes: 0, all_bytes });
-        assert_eq!(keep(100 << 20), 64 << 20);
-        assert_eq!(keep(5000 << 20), 500 << 20);
-        assert_eq!(keep(1 << 40), 1 << 30);
-    }
 
     #[test]
     fn a_slot_is_about_to_be_lost_by_what_is_kept_for_it() {

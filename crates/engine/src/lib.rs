@@ -74,6 +74,7 @@ mod settle;
 mod disk;
 mod guards;
 mod limit;
+mod scarce;
 mod taken;
 mod tally;
 mod watch;

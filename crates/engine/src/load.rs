@@ -128,15 +128,21 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
     run.tuned.store(noted.tuned, Relaxed);
     // On sessions of their own; neither needs the other.
     let (first_look, ()) = tokio::join!(guards::begin(&run, &session), Box::pin(settle(&run, When::AtStart)));
-    let outcome = match first_look {
-        Ok(mut guard) => {
-            // Each step is large, and whoever calls may have a stack of 2 MiB only.
-            let steps = Box::pin(load_and_finish(&run, opened));
-            let ended = guarded(&run, &mut session, &mut guard, steps).await;
-            Box::pin(account(&run, session, guard, ended, reject_file)).await
+    let loading = async {
+        match first_look {
+            Ok(mut guard) => {
+                // Each step is large, and whoever calls may have a stack of 2 MiB only.
+                let steps = Box::pin(load_and_finish(&run, opened));
+                let ended = guarded(&run, &mut session, &mut guard, steps).await;
+                Box::pin(account(&run, session, guard, ended, reject_file)).await
+            }
+            Err(refused) => {
+                Box::pin(account(&run, session, Guard::default(), Err(refused), reject_file)).await
+            }
         }
-        Err(refused) => Box::pin(account(&run, session, Guard::default(), Err(refused), reject_file)).await,
     };
+    // A load that has failed puts back what it has dropped, and does not fill a disk with that either.
+    let outcome = context.connection.watching_disks(Box::pin(loading)).await;
     context.listener.on_event(&Event::Done { summary: Box::new(outcome.summary.clone()) });
     Ok(outcome)
 }

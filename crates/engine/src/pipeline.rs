@@ -229,10 +229,19 @@ impl Run {
     /// Why it has given up; `Interrupted`.
     pub(crate) async fn when_open(&self) -> Result<()> {
         let passing = async {
-            self.gate.pass().await;
+            tokio::select! {
+                () = self.until_open() => {}
+                () = self.halt.until_failed() => {}
+            }
             self.halt.result()
         };
         self.context.stop.guard(passing).await
+    }
+
+    /// Returns when the load does not pause, and no disk of the server has next to no room.
+    pub(crate) async fn until_open(&self) {
+        self.context.connection.disks().until_ample().await;
+        self.gate.pass().await;
     }
 
     /// What the load is at while no rows are copied: tells the listener.

@@ -2,6 +2,7 @@
 
 use crate::again::option;
 use crate::check::forget_left;
+use crate::disk::server_places;
 use crate::indexes::with_its_hint;
 use crate::left_behind::Left;
 use crate::load::being_restored;
@@ -70,15 +71,31 @@ async fn restore_all(context: &Context, schema: &str, trusted: bool, job: Option
     let left = connection.attend(&session, Left::read(&ledger, &session, job_id.as_deref())).await?;
     let count = checks + left.len();
     left.tell_moved(context);
-    let (mut first, mut gone) = (None, 0);
-    for (job_id, left) in left.by_job() {
-        match restore_job(context, &ledger, &job_id, left).await {
-            Ok(of_job) => gone += of_job,
-            Err(error) if first.is_none() => first = Some(error),
-            Err(error) => context.warn(with_its_hint(&error)),
+    learn_disks(context, &session, &left).await;
+    let restoring = async {
+        let (mut first, mut gone) = (None, 0);
+        for (job_id, left) in left.by_job() {
+            match restore_job(context, &ledger, &job_id, left).await {
+                Ok(of_job) => gone += of_job,
+                Err(error) if first.is_none() => first = Some(error),
+                Err(error) => context.warn(with_its_hint(&error)),
+            }
         }
+        first.map_or(Ok(Restored { back: count - gone, not_back: gone }), Err)
+    };
+    connection.watching_disks(Box::pin(restoring)).await
+}
+
+/// Which disks the indexes are built on. What cannot be asked is not looked at.
+async fn learn_disks(context: &Context, session: &Session, left: &Left) {
+    let tables: Vec<_> = left.dropped.iter().map(|undo| &undo.change.relation).collect();
+    if tables.is_empty() {
+        return;
     }
-    first.map_or(Ok(Restored { back: count - gone, not_back: gone }), Err)
+    let places = server_places(context, session, &tables, false);
+    if let Ok(places) = context.connection.attend(session, places).await {
+        context.connection.disks().set_places(places.known);
+    }
 }
 
 /// Where there is no ledger, somebody looks in the wrong place for what a load has left.

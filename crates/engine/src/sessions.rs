@@ -19,6 +19,7 @@ use crate::locate::locate;
 use crate::pipeline::{Run, unwanted};
 use crate::rejects;
 use crate::retry::{Directive, Patience, directive};
+use crate::scarce::{BrokenOff, Scarce};
 use crate::triggers;
 use crate::watch::Slot;
 use crowded::Room;
@@ -26,7 +27,7 @@ use full_disk::Fullness;
 use handed::Handed;
 use howdah_model::arrival::place_of;
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Reject, Result, Stage, Tune};
-use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
+use howdah_target::commit::{ChunkTarget, Outcome, Phase, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
 use std::collections::VecDeque;
@@ -174,7 +175,7 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
         let next = async {
             // What is left to do of a load that has failed is little, and nothing is said before it.
             tokio::select! {
-                () = run.gate.pass() => {}
+                () = run.until_open() => {}
                 () = run.halt.until_failed() => {}
             }
             if let Some(cargo) = worker.left.pop_front() {
@@ -340,11 +341,17 @@ impl<'a> Worker<'a> {
         refused.into_iter().for_each(|error| _ = self.sifts(&mut chunk, &error));
         let (run, origin) = (self.run, chunk.origin);
         let table_no = run.plan.file(origin.file_no).table_no;
-        let mut had_no_room = false;
+        let (mut had_no_room, mut broken_off) = (false, BrokenOff::default());
         loop {
             let storing = unless(until_given_up(run, &origin), Box::pin(self.try_store(&chunk)));
             let error = match run.context.stop.guard(storing).await {
-                Ok((outcome, rejects)) => {
+                Ok(Err(scarce)) => {
+                    // Others write as well, and there may be room for one.
+                    self.alone = true;
+                    self.wait_for_room(&chunk, &mut broken_off, &scarce).await?;
+                    continue;
+                }
+                Ok(Ok((outcome, rejects))) => {
                     self.patience.reset();
                     // That another one had room says nothing: it may have gone to another disk.
                     if had_no_room {
@@ -392,6 +399,20 @@ impl<'a> Worker<'a> {
             }
             before_next_try(run, &origin, &mut self.patience, error).await?;
         }
+    }
+
+    /// Until a chunk that was broken off for want of room is to be tried again.
+    async fn wait_for_room(
+        &mut self,
+        chunk: &CopyChunk,
+        broken_off: &mut BrokenOff,
+        scarce: &Scarce,
+    ) -> Result<()> {
+        let (run, origin) = (self.run, &chunk.origin);
+        self.count_session();
+        let what = format!("chunk {} of {}", origin.chunk_no, run.plan.file(origin.file_no).location);
+        let is_unwanted = run.halt.until_unwanted(origin.file_no, origin.chunk_no);
+        unless(is_unwanted, broken_off.wait(run, what, scarce)).await
     }
 
     /// Records of the chunk are looked at one by one from now on, because the server has refused one; false if they are not.
@@ -453,8 +474,11 @@ impl<'a> Worker<'a> {
         self.count_session();
     }
 
-    /// Given up at an await, as when the load is stopped, it leaves no session.
-    async fn try_store(&mut self, chunk: &CopyChunk) -> Result<(Outcome, Vec<Reject>)> {
+    /// Given up at an await, as when the load is stopped, it leaves no session. The inner error: it was broken off for want of room.
+    async fn try_store(
+        &mut self,
+        chunk: &CopyChunk,
+    ) -> Result<std::result::Result<(Outcome, Vec<Reject>), Scarce>> {
         let run = self.run;
         let mut session = self.take_session().await?;
         let _room = self.room.enter(self.alone).await;
@@ -480,10 +504,14 @@ impl<'a> Worker<'a> {
         };
         let mut asking = Asking::new(&run.context.connection, backend);
         let stored = tokio::select! {
-            stored = storing => stored,
+            stored = storing => stored.map(Ok),
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
+            scarce = self.until_broken_off() => Ok(Err(scarce)),
         };
         asking.answered();
+        if matches!(stored, Ok(Err(_))) {
+            session.abandon();
+        }
         self.keep_session(session);
         match stored {
             Ok(stored) => Ok(stored),
@@ -494,6 +522,12 @@ impl<'a> Worker<'a> {
             Err(failed) if chunk.faster.is_some() && is_refusal(&failed.error) => Err(failed.error),
             Err(failed) => Err(locate(run, chunk, failed).await),
         }
+    }
+
+    /// Returns once a disk of the server has next to no room, unless COMMIT is sent: its answer is near, and takes next to none.
+    async fn until_broken_off(&self) -> Scarce {
+        let connection = &self.run.context.connection;
+        connection.until_broken_off(|| self.slot.progress.phase() == Phase::Commit).await
     }
 
     fn record(&self, chunk: &CopyChunk, outcome: &Outcome, rejects: &[Reject]) {

@@ -8,6 +8,7 @@
 use crate::Context;
 use crate::feed::Asker;
 use crate::misfits::Misfits;
+use crate::scarce::broken_off;
 use howdah_model::{Arrival, Reading, Relation, Result, counted};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
@@ -124,7 +125,11 @@ impl Widener {
             let session = context.connection.open().await?;
             let widening =
                 define::evolve(&session, relation, asker.lock_timeout_ms(), &[], &changes, &from_present);
-            context.connection.attend(&session, widening).await
+            // It may write the whole table anew.
+            let done = context.connection.attend_unless_scarce(&session, widening).await?;
+            done.map_err(|scarce| {
+                broken_off(format!("making columns of {relation} wider was broken off: {scarce}"))
+            })
         };
         for Became { name, type_name, is_changed } in asker.wait_patiently(alter)? {
             let Some(column) = open.get_mut(&name) else { continue };

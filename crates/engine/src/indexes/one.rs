@@ -4,6 +4,7 @@
 use crate::Context;
 use crate::pipeline::Run;
 use crate::retry::patiently;
+use crate::scarce::Scarce;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use howdah_target::ledger::{Ledger, Undo, UndoKind};
 use howdah_target::session::Session;
@@ -34,13 +35,13 @@ impl Work<'_> {
         self.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
     }
 
-    /// Nothing, where it was broken off for want of room.
+    /// The inner error: it was broken off for want of room.
     async fn put_back(
         &self,
         context: &Context,
         entry: &Undo,
         workers_max: Option<u32>,
-    ) -> Result<Option<PutBack>> {
+    ) -> Result<std::result::Result<PutBack, Scarce>> {
         let spare = self.spare.lock().pop();
         let session = match spare.filter(|session| !session.is_closed()) {
             Some(session) => session,
@@ -48,25 +49,17 @@ impl Work<'_> {
         };
         let how = How { workers_max, durable: self.durable, lock_within_ms: self.lock_within_ms };
         let working = put_back(&session, self.ledger, entry, how);
-        let scarce = async {
-            match self.pausing_for(entry) {
-                Some(run) => run.gate.until_scarce().await,
-                None => std::future::pending().await,
-            }
-        };
-        let done = tokio::select! {
-            done = context.connection.attend(&session, working) => done,
-            () = scarce => {
-                context.connection.lose(session.backend());
-                context.connection.end_now().await;
-                return Ok(None);
-            }
+        let connection = &context.connection;
+        let done = match entry.change.kind {
+            // It takes no room, and rows of others are to meet it.
+            UndoKind::Trigger => connection.attend(&session, working).await.map(Ok),
+            _ => connection.attend_unless_scarce(&session, working).await,
         };
         // One that has failed may have no connection any more.
-        if done.is_ok() {
+        if matches!(done, Ok(Ok(_))) {
             self.spare.lock().push(session);
         }
-        done.map(Some)
+        done
     }
 }
 
@@ -80,9 +73,13 @@ pub(super) async fn put_back_one(
     entry: &Undo,
     workers_max: Option<u32>,
 ) -> Result<PutBack> {
-    for _ in 0..TRIES {
+    let pausing = work.pausing_for(entry);
+    // Whoever does not wait for room finds none the next time.
+    let tries = if pausing.is_some() { TRIES } else { 1 };
+    let mut tried = 0;
+    loop {
         // Who is stopped puts back at once.
-        if let Some(run) = work.pausing_for(entry)
+        if let Some(run) = pausing
             && let Err(error) = run.when_open().await
             && error.kind() != ErrorKind::Interrupted
         {
@@ -90,15 +87,25 @@ pub(super) async fn put_back_one(
         }
         let start = Instant::now();
         let put_back = || work.put_back(context, entry, workers_max);
-        if let Some(done) = patiently(context, work.retry_for, put_back).await? {
-            tell(context, work.brief, entry, done, start.elapsed());
-            return Ok(done);
+        let scarce = match patiently(context, work.retry_for, put_back).await? {
+            Ok(done) => {
+                tell(context, work.brief, entry, done, start.elapsed());
+                return Ok(done);
+            }
+            Err(scarce) => scarce,
+        };
+        tried += 1;
+        if tried == tries {
+            return Err(without_room(entry, tries, &scarce));
         }
-        context.tell(format!("{entry} is broken off: a disk of the server has next to no room left"));
+        context.tell(format!("{entry} is broken off: {scarce}"));
     }
-    let message =
-        format!("{entry} was broken off {TRIES} times: a disk of the server has too little room for it");
-    Err(Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::DISK_FULL))
+}
+
+fn without_room(entry: &Undo, tries: u32, scarce: &Scarce) -> Error {
+    let times = if tries == 1 { String::new() } else { format!(" {tries} times") };
+    let message = format!("{entry} was broken off{times}: {scarce}");
+    Error::new(ErrorKind::Server, message).with_sqlstate(sqlstate::DISK_FULL)
 }
 
 /// What became of it.

@@ -8,6 +8,7 @@ use crate::cargo::Cargo;
 use crate::feed::unless;
 use crate::pipeline::Run;
 use crate::retry::{Directive, directive};
+use crate::scarce::Scarce;
 use howdah_model::plan::Encode;
 use howdah_model::{CopyChunk, Eol, Error, Event, Origin, sqlstate};
 use howdah_target::commit::{ChunkError, Outcome, commit_together};
@@ -45,11 +46,13 @@ impl Worker<'_> {
             self.count_session();
             match stored.unwrap_or_else(|error| Err(error.into())) {
                 // Most often all of them are, and the answer to COMMIT was lost.
-                Ok(Outcome::AlreadyStored) if run.comparison.is_none() => {
+                Ok(Ok(Outcome::AlreadyStored)) if run.comparison.is_none() => {
                     self.leave(cargo.chunks.into_iter().map(Cargo::one));
                     return None;
                 }
-                Ok(mut outcome) => {
+                // There may be room for fewer of them.
+                Ok(Err(_)) => {}
+                Ok(Ok(mut outcome)) => {
                     self.patience.reset();
                     if cargo.chunks.len() >= self.together_max {
                         self.together_max = self.together_max.saturating_mul(2);
@@ -110,8 +113,12 @@ impl Worker<'_> {
         }
     }
 
-    /// Given up at an await, as when the load is stopped, it leaves no session.
-    async fn try_together(&mut self, rows: &CopyChunk, origins: &[Origin]) -> Result<Outcome, ChunkError> {
+    /// Given up at an await, as when the load is stopped, it leaves no session. The inner error: it was broken off for want of room.
+    async fn try_together(
+        &mut self,
+        rows: &CopyChunk,
+        origins: &[Origin],
+    ) -> Result<Result<Outcome, Scarce>, ChunkError> {
         let run = self.run;
         let mut session = self.take_session().await?;
         let _room = self.room.enter(false).await;
@@ -131,10 +138,14 @@ impl Worker<'_> {
         };
         let mut asking = Asking::new(&run.context.connection, backend);
         let stored = tokio::select! {
-            stored = storing => stored,
+            stored = storing => stored.map(Ok),
             () = self.slot.stalled.notified() => Err(self.slot.stall_error().into()),
+            scarce = self.until_broken_off() => Ok(Err(scarce)),
         };
         asking.answered();
+        if matches!(stored, Ok(Err(_))) {
+            session.abandon();
+        }
         self.keep_session(session);
         stored
     }

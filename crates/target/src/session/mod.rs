@@ -221,7 +221,7 @@ impl Session {
     }
 
     /// Marks the session spent and ends its connection; the server rolls back.
-    pub(crate) fn abandon(&mut self) {
+    pub fn abandon(&mut self) {
         self.busy = true;
         self.driver.abort();
     }

@@ -1,5 +1,6 @@
 //! A load pauses for what the server is short of, goes on, and gives up when it must.
 
+mod broken_off;
 mod disk;
 mod lost_job;
 mod others;
