@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// What both end their command with, and who has said it before.
+const LATER: &str = " --reject-file FILE`";
+
 const WRITTEN_LATER: &str = "`howdah status JOB --reject-file FILE` writes rejected records elsewhere";
 
 const WRITE_LATER: &str =
@@ -151,6 +154,7 @@ impl Rejected {
     /// Why the file is not there, and how it comes there later. Where the load `is_done` its own command writes none any more.
     fn told_unwritten(&self, connection: &Connection, job_id: &str, error: Error, is_done: bool) -> Error {
         let hint = match error.hint() {
+            Some(hint) if hint.contains(LATER) => hint.to_owned(),
             Some(hint) => format!("{hint}; {WRITTEN_LATER}"),
             None => WRITE_LATER.to_owned(),
         };

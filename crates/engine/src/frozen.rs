@@ -191,6 +191,18 @@ pub(crate) async fn store(
     }
     *held = Held::Lost;
     table.forget(run);
+    lost(run, table, target, chunk, failed, patience).await
+}
+
+/// What becomes of a table whose transaction is gone. `None`: another run of the job has stored the chunk.
+async fn lost(
+    run: &Run,
+    table: &Table,
+    target: &ChunkTarget<'_>,
+    chunk: &CopyChunk,
+    failed: Option<ChunkError>,
+    patience: &mut Patience,
+) -> Result<Taken> {
     match failed {
         // Asked once more, it would write as much.
         Some(failed) if failed.error.sqlstate() == Some(sqlstate::DISK_FULL) => Err(failed.error),
@@ -210,7 +222,7 @@ pub(crate) async fn store(
         failed => {
             tell_lost(run, &target.table.table.relation);
             if let Some(ChunkError { error, .. }) = failed {
-                before_next_try(run, origin, patience, error).await?;
+                before_next_try(run, &chunk.origin, patience, error).await?;
             }
             Ok(Taken::Lost)
         }

@@ -15,6 +15,7 @@ use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
 use crate::rejected::RejectFile;
 use crate::settle::{When, expect_whole, is_due_when_empty, make_whole, settle, settle_done};
 use crate::taken::Files;
+use crate::threads::warn_of_limit;
 use crate::widen::from_present;
 use crate::{
     Context, after, again, arrival, beforehand, begin, done, emptied, ending, guards, indexes, predecessor,
@@ -95,8 +96,8 @@ async fn try_planned(context: &Context, planned: Planned, tried: &Tried) -> Resu
         context.connection.mark_for(ledger, &plan.job_id);
     }
     let retry_for = Duration::from_millis(plan.job.retry_for_ms);
-    for message in &plan.warnings {
-        context.warn(message.clone());
+    for message in plan.warnings.iter().cloned().chain(warn_of_limit(plan.job.memory_bytes)) {
+        context.warn(message);
     }
     let ahead = if layout.sessions_max > 1 && fills_two_chunks(&plan) { 2 } else { 1 };
     let lacks = is_due_when_empty(&plan.job, history.has_rows());

@@ -90,8 +90,9 @@ impl Disks {
 
     /// True if that is news.
     fn set_scarce(&self, scarce: Option<Scarce>) -> bool {
-        let before = self.0.scarce.send_replace(scarce.clone());
-        before.is_some() != scarce.is_some()
+        let is_scarce = scarce.is_some();
+        let before = self.0.scarce.send_replace(scarce);
+        before.is_some() != is_scarce
     }
 
     /// Returns once a disk has next to no room.

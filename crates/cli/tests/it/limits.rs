@@ -236,3 +236,14 @@ fn a_system_without_memory_for_threads_is_told() {
     }
     assert!(is_told);
 }
+
+#[test]
+fn an_address_space_that_may_be_too_small_for_a_load_is_warned_of() {
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    let load = howdah("load").args(["--table", "t", "--to", &database.conninfo()]).arg(source);
+    let told = load.args(["--memory", "32GB"]).limit_memory(16 << 30).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("this process may have 16384 MB of address space (ulimit -v)"), "{told}");
+}

@@ -2,7 +2,7 @@
 
 use super::{load, told};
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, HowdahCommand, Server};
+use howdah_testkit::{Database, HowdahCommand, Server, SmallDisk};
 use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, lchown, symlink};
@@ -272,4 +272,28 @@ fn a_load_that_came_to_nothing_keeps_no_mended_file_out_where_its_rejects_cannot
         load.run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), "3");
     }
+}
+
+/// They are in the ledger, whatever has room for them here.
+#[test]
+fn a_disk_without_room_for_rejected_records_is_told_with_what_writes_them_later() {
+    let Some(small) = SmallDisk::mount() else { return };
+    let (files, database) = (Files::new(), table());
+    let bad: String = (0..20_000).map(|no| format!("x{no},{no}\n")).collect();
+    let source = files.put("a.csv", format!("id,n\n1,5\n{bad}").as_bytes());
+    small.fill(64 << 10);
+    let rejects = small.path().join("bad.csv");
+    let ended = skip(&database, &source, &rejects).run(PATIENCE).expect_code(1).stderr;
+    assert!(ended.contains("the load is done, but not the file of its rejected records: "), "{ended}");
+    assert_eq!(ended.matches(" --reject-file FILE`").count(), 1, "{ended}");
+    assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 0, "what is not whole is not left");
+    let job = database.value("SELECT job_id FROM howdah.job");
+    let later = files.path().join("later.csv");
+    howdah("status")
+        .args([&job, "--to", &database.conninfo(), "--reject-file"])
+        .arg(&later)
+        .run(PATIENCE)
+        .expect_code(0);
+    let written = std::fs::read_to_string(later).unwrap();
+    assert!(written.ends_with(&format!("\n{bad}")), "{} bytes", written.len());
 }
