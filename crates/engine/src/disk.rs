@@ -7,6 +7,9 @@ use howdah_target::session::{Session, show};
 use rustix::fs::statvfs;
 use std::path::PathBuf;
 
+/// What the disk of the server's WAL is called.
+pub(crate) const WAL: &str = "WAL";
+
 /// A folder that the server writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -65,7 +68,7 @@ pub(crate) async fn server_places(
     let (shown, tablespaces) = tokio::try_join!(show_data_directory(session), tablespaces)?;
     let mut places = Places { known: Vec::new(), data_hidden: shown.is_none(), elsewhere: false };
     if let Some(data) = shown {
-        places.known.push(Place { what: "WAL".to_owned(), path: data.join("pg_wal") });
+        places.known.push(Place { what: WAL.to_owned(), path: data.join("pg_wal") });
         places.known.push(Place { what: "data".to_owned(), path: data });
     }
     for (name, location) in tablespaces {

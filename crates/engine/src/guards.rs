@@ -7,9 +7,10 @@
 mod lagging;
 
 use crate::begin;
-use crate::disk::{Places, server_places};
+use crate::disk::{Places, WAL, server_places};
 use crate::emptied;
 use crate::pipeline::Run;
+use crate::plan::plain_bytes;
 use crate::scarce::{FREE_HINT, free_bytes_min, told};
 use crate::tries::Tries;
 use crate::tune;
@@ -95,7 +96,26 @@ pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
         }
     }
     warn_of_no_replica(run, session).await;
+    warn_of_little_room(run);
     Ok(guard)
+}
+
+/// Rows take about as much as their text, and often more. Of several disks the one with the most room counts: which rows go where is not known.
+fn warn_of_little_room(run: &Run) {
+    let places = run.context.connection.disks().places();
+    let of_tables = places.iter().filter(|place| place.what != WAL);
+    let rooms = of_tables.filter_map(|place| Some((place.room().ok()?.free_bytes, &place.what)));
+    let Some((free_bytes, what)) = rooms.max() else { return };
+    let Some(all_bytes) = plain_bytes(&run.plan.files) else { return };
+    let to_come_bytes = all_bytes.saturating_sub(run.bytes_received());
+    if to_come_bytes > free_bytes {
+        run.warn(format!(
+            "the files have about {} MB to load, and the server's disk for {what} has {} MB left: the rows may not fit, and \
+             indexes come on top",
+            to_come_bytes >> 20,
+            free_bytes >> 20
+        ));
+    }
 }
 
 /// Whoever gives a limit counts on a replica.

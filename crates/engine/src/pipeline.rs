@@ -207,6 +207,16 @@ impl Run {
         receipts.get(&file_no).cloned().unwrap_or_default()
     }
 
+    /// Plain bytes of the files that are in.
+    pub(crate) fn bytes_received(&self) -> u64 {
+        let receipts = self.receipts.read();
+        receipts
+            .values()
+            .flat_map(Receipts::values)
+            .map(|receipt| receipt.end_byte - receipt.start_byte)
+            .sum()
+    }
+
     /// The receipt of the chunk whose first record begins at this byte.
     pub(crate) fn receipt_at(&self, file_no: u32, byte: u64) -> Option<Receipt> {
         let receipts = self.receipts.read();

@@ -136,7 +136,7 @@ fn the_disk_of_a_partitions_tablespace_is_watched_and_what_is_not_watched_is_tol
     let to = database.conninfo().replace("user=postgres", "user=plain");
     small.fill(20 << 20);
     let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
-    let mut running = load.arg(&source).spawn();
+    let mut running = load.clone().arg(&source).spawn();
     wait_for_words(&mut running, "paused: the server's disk for the tablespace Fast has");
     small.relieve();
     let told = running.wait(PATIENCE).expect_code(0).stderr;
@@ -144,6 +144,15 @@ fn the_disk_of_a_partitions_tablespace_is_watched_and_what_is_not_watched_is_tol
         "the server's disks for data and WAL are not watched: this role may not read data_directory";
     assert_eq!(told.matches(unwatched).count(), 1, "{told}");
     assert_eq!(database.value("SELECT count(*) FROM leaf"), "1000");
+    assert!(!told.contains("the rows may not fit"), "{told}");
+
+    // More than there is room for, which is said before the first row.
+    let large = files.put("b.csv", &csv(62, 1, 1000).repeat((66 << 20) / 60_000));
+    small.fill(40 << 20);
+    let told = load.arg(&large).args(["--pause-for", "0s"]).run(PATIENCE).expect_code(1).stderr;
+    let little =
+        " MB to load, and the server's disk for the tablespace Fast has 40 MB left: the rows may not fit";
+    assert!(told.contains(little), "{told}");
 }
 
 /// Of a server on another machine only its own word is known.
