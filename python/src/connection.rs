@@ -15,6 +15,7 @@ pub(crate) fn of(
     absent: Absent,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Connection> {
+    run::expect_callable(on_event)?;
     settings.notice.iter().try_for_each(|notice| events::notice(py, on_event, notice))?;
     resolve(py, settings.access.reach(), absent, on_event)
 }
@@ -30,6 +31,7 @@ pub(crate) fn resolve(
     absent: Absent,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Connection> {
+    run::expect_callable(on_event)?;
     let site_packages = pg::site_packages(py)?;
     let connection = run::run(py, None, move |_, stop| async move {
         Ok(stop.guard(settings::connection(to, &site_packages, absent)).await?)

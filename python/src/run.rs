@@ -8,7 +8,8 @@ use crate::errors::Failure;
 use crate::events;
 use crate::mailbox::Mailbox;
 use howdah_engine::Stop;
-use howdah_engine::model::{Error, ErrorKind};
+use howdah_engine::model::{Error, ErrorKind, environment};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -89,6 +90,9 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, Failure>>,
 {
+    expect_callable(on_event)?;
+    // Another Python thread that sets one holds the interpreter's lock, as this one does now.
+    environment::keep();
     let stop = Stop::default();
     let mailbox = Arc::new(Mailbox::new(on_event.is_some()));
     let worker = start(&mailbox, &stop, work).map_err(|failure| failure.into_exception(py))?;
@@ -115,6 +119,20 @@ where
         }
     }
     Ok((raised, py.detach(|| worker.join()).unwrap_or_else(|_| Err(fallen().into()))))
+}
+
+/// What cannot be called is told before anything begins.
+///
+/// # Errors
+/// `TypeError`.
+pub(crate) fn expect_callable(on_event: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match on_event {
+        Some(on_event) if !on_event.is_callable() => {
+            let kind = on_event.get_type().qualname()?;
+            Err(PyTypeError::new_err(format!("on_event: expected a function, got {kind}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The engine's own thread. Its mailbox closes however it ends.

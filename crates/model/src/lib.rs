@@ -10,6 +10,7 @@ pub mod borders;
 pub mod check;
 pub mod chunk;
 pub mod dialect;
+pub mod environment;
 pub mod error;
 pub mod event;
 pub mod format;

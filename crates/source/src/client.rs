@@ -49,7 +49,7 @@ pub(crate) fn of_metadata() -> Result<reqwest::Client> {
 }
 
 fn with_limits(connect: Duration, idle: Duration) -> Result<reqwest::Client> {
-    proxy::refuse_unusable(|name| std::env::var_os(name))?;
+    proxy::refuse_unusable(|name| howdah_model::environment::var_os(name))?;
     built(|| builder(connect, idle))
 }
 

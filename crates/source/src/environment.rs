@@ -17,7 +17,7 @@ impl Environment {
         let utf8 = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Environment::new(std::env::vars_os().filter_map(utf8))
+        Environment::new(howdah_model::environment::vars_os().into_iter().filter_map(utf8))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {

@@ -84,7 +84,7 @@ impl Account {
     /// the caller's may hold keys and passwords.
     pub(super) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(name);
-        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+        let path = howdah_model::environment::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
         command.env_clear().env("PATH", path).env("LC_ALL", "C").current_dir("/");
         self.apply(&mut command);
         command

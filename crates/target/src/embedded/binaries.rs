@@ -6,7 +6,7 @@
 //! What cannot run, or is out of reach of the server's user, is passed over, and named if nothing is left.
 
 use super::{Account, local};
-use howdah_model::Result;
+use howdah_model::{Result, environment};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -51,7 +51,7 @@ pub(super) fn find(
     before: Option<PathBuf>,
     account: Option<&Account>,
 ) -> Result<Binaries> {
-    if let Some(dir) = env::var_os("HOWDAH_PG_BIN").filter(|dir| !dir.is_empty()) {
+    if let Some(dir) = environment::var_os("HOWDAH_PG_BIN").filter(|dir| !dir.is_empty()) {
         // The programs run in a folder of the server's user, where a relative path would lead elsewhere.
         let dir = std::path::absolute(dir).map_err(|error| local(format!("HOWDAH_PG_BIN: {error}")))?;
         return choose(&[dir], major, account);
@@ -135,7 +135,7 @@ fn candidates(site_packages: &[PathBuf]) -> Vec<PathBuf> {
 
 /// `site-packages` of the active virtual environment and of the prefix this executable was installed to.
 fn python_packages() -> Vec<PathBuf> {
-    let environment = env::var_os("VIRTUAL_ENV").map(PathBuf::from);
+    let environment = environment::var_os("VIRTUAL_ENV").map(PathBuf::from);
     let prefix = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.to_owned()));
     let libraries = environment.into_iter().chain(prefix).map(|prefix| prefix.join("lib"));
     let versions = libraries.flat_map(|lib| entries(&lib)).filter(|folder| starts_with(folder, "python3"));
@@ -153,7 +153,7 @@ fn debian_folders() -> Vec<PathBuf> {
 
 fn path_folders() -> Vec<PathBuf> {
     // An empty or relative entry would mean the current folder, where anybody may have put a program.
-    env::var_os("PATH")
+    environment::var_os("PATH")
         .map(|path| env::split_paths(&path).filter(|dir| dir.is_absolute()).collect())
         .unwrap_or_default()
 }

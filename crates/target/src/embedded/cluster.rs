@@ -101,7 +101,7 @@ fn create_database(
 fn program(binaries: &Binaries, name: &str, folders: &Folders, account: Option<&Account>) -> Command {
     let mut command = Command::new(binaries.program(name));
     command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").env("HOME", &folders.base);
-    if let Some(zone) = std::env::var_os("TZ") {
+    if let Some(zone) = howdah_model::environment::var_os("TZ") {
         command.env("TZ", zone);
     }
     command.current_dir(&folders.base).stdin(Stdio::null());

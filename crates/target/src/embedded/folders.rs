@@ -8,8 +8,7 @@
 //! Everything from `base` down belongs to that user, mode 0700; nothing above is changed.
 
 use super::{Account, local, settings};
-use howdah_model::Result;
-use std::env;
+use howdah_model::{Result, environment};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::ErrorKind as Io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
@@ -32,7 +31,7 @@ pub(super) struct Folders {
 /// Where the embedded server lives for this caller.
 pub(super) fn base() -> Result<PathBuf> {
     let as_root = rustix::process::geteuid().is_root();
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| environment::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let howdah = match (set("HOWDAH_DATA"), as_root) {
         (Some(folder), _) => {
             std::path::absolute(folder).map_err(|error| local(format!("HOWDAH_DATA: {error}")))?

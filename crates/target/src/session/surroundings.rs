@@ -2,6 +2,7 @@
 //! name. Gathered once, so that everything after it is a function of its arguments and can be tested.
 
 use super::conninfo::PASSWORD_COMMAND;
+use howdah_model::environment;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -21,12 +22,9 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// Those of this process.
     pub(super) fn of_this_process() -> Surroundings {
-        let mut around = Surroundings {
-            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
-            user: whoami::username().ok(),
-            ..Surroundings::default()
-        };
-        for (name, value) in std::env::vars_os() {
+        let mut around =
+            Surroundings { home: home(), user: whoami::username().ok(), ..Surroundings::default() };
+        for (name, value) in environment::vars_os() {
             let Ok(name) = name.into_string() else { continue };
             if !name.starts_with("PG") && name != PASSWORD_COMMAND {
                 continue;
@@ -43,4 +41,9 @@ impl Surroundings {
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str)
     }
+}
+
+fn home() -> Option<PathBuf> {
+    let set = environment::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+    set.or_else(std::env::home_dir).filter(|home| !home.as_os_str().is_empty())
 }
