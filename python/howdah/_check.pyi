@@ -24,7 +24,7 @@ def check(
     force_not_null: str | Sequence[str] | None = None,
     default: str | None = None,
     copy_options: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     map: Mapping[str, str] | None = None,
     ignore_extra: bool = False,
     create: bool | None = None,

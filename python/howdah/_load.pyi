@@ -24,7 +24,7 @@ def load(
     force_not_null: str | Sequence[str] | None = None,
     default: str | None = None,
     copy_options: str | None = None,
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     map: Mapping[str, str] | None = None,
     ignore_extra: bool = False,
     create: bool | None = None,
@@ -83,7 +83,8 @@ def load(
 
     Args:
         sources: What to load: a path, a glob, a directory, `-` (standard input, which `plan`, `check` or `load` reads
-            once in a process, also as `/dev/stdin`), or a URL with `s3://`, `gs://`, `az://`, `http://` or `https://`;
+            once in a process, also as `/dev/stdin`, and only if `sys.stdin` holds nothing of it), or a URL with
+            `s3://`, `gs://`, `az://`, `http://` or `https://`;
             one, several, or a mapping of each to its table.
             Of a named pipe, or another `/dev/fd/N`, each call takes what it reads: a `load` does not get what a `plan`
             before it has taken.

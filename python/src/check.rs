@@ -27,7 +27,7 @@ use pyo3::types::PyDict;
 pub(crate) fn check<'py>(
     py: Python<'py>,
     sources: &Bound<'py, PyAny>,
-    table: Option<String>,
+    table: Option<&Bound<'py, PyAny>>,
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub(crate) fn load<'py>(
     py: Python<'py>,
     sources: &Bound<'py, PyAny>,
-    table: Option<String>,
+    table: Option<&Bound<'py, PyAny>>,
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {

@@ -16,7 +16,7 @@ use howdah_cli::options::{
 use howdah_cli::rerun::RerunOptions;
 use howdah_cli::settings::Settings;
 use howdah_engine::model::{Error, ErrorKind, SourceSpec};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyMapping, PyMemoryView, PyString};
 use std::collections::BTreeMap;
@@ -34,10 +34,13 @@ impl LoadArguments {
     /// `TypeError`, as for any function of Python, for a wrong type or an unknown name.
     pub(crate) fn new(
         sources: &Bound<'_, PyAny>,
-        table: Option<String>,
+        table: Option<&Bound<'_, PyAny>>,
         keywords: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<LoadArguments> {
-        let mut keywords = Keywords::new(sources.py(), keywords);
+        let py = sources.py();
+        let mut keywords = Keywords::new(py, keywords);
+        let table = table.map(|table| table.extract().map_err(|error| wrong_type(py, "table", error)));
+        let table = table.transpose()?;
         let options = LoadOptions {
             sources: Vec::new(),
             target: target(&mut keywords)?,
@@ -71,6 +74,7 @@ impl LoadArguments {
     pub(crate) fn resolve(self, py: Python<'_>) -> PyResult<Settings> {
         let mut settings =
             Settings::resolve(self.options).map_err(|error| Failure::from(error).into_exception(py))?;
+        expect_whole_stdin(py, &self.sources)?;
         settings.job.sources = self.sources;
         Ok(settings)
     }
@@ -128,7 +132,7 @@ fn format(keywords: &mut Keywords<'_>) -> PyResult<FormatOptions> {
         force_not_null: keywords.take::<Names>("force_not_null")?.map(|names| vec![names.0]),
         default: keywords.take("default")?,
         copy_options: keywords.take("copy_options")?,
-        columns: keywords.take("columns")?.map(|names| vec![names]),
+        columns: keywords.take::<Names>("columns")?.map(|names| vec![names.0]),
         map: Vec::new(),
         named_map: keywords.take::<Pairs>("map")?.map(|pairs| pairs.0).unwrap_or_default(),
         ignore_extra: keywords.take("ignore_extra")?,
@@ -196,12 +200,32 @@ fn run(keywords: &mut Keywords<'_>) -> PyResult<RunOptions> {
         retry_for,
         tune: keywords.take::<Word<TuneName>>("tune")?.map(|word| word.0),
         max_replica_lag: keywords.take("max_replica_lag")?,
-        reserve_connections: keywords.take("reserve_connections")?,
+        reserve_connections: keywords.take::<Count>("reserve_connections")?.map(|count| count.0),
         pause_for,
         max_decompressed,
         verify: keywords.take::<Word<VerifyName>>("verify")?.map(|word| word.0),
     })
 }
+
+/// What Python has read ahead of standard input no load would see.
+///
+/// # Errors
+/// `UsageError`; those of Python.
+fn expect_whole_stdin(py: Python<'_>, sources: &[SourceSpec]) -> PyResult<()> {
+    let is_stdin = |source: &SourceSpec| STDIN_NAMES.contains(&source.location.as_str());
+    let Some(source) = sources.iter().find(|source| is_stdin(source)) else { return Ok(()) };
+    if !py.import("howdah._stdin")?.call_method0("is_read_ahead")?.extract::<bool>()? {
+        return Ok(());
+    }
+    let message = "Python has read ahead of what the program took from sys.stdin: its buffer held bytes that the load would miss";
+    let error = Error::new(ErrorKind::Usage, message).in_file(&source.location).with_hint(
+        "read nothing from sys.stdin before; or write all of sys.stdin.buffer to a file, and load that",
+    );
+    Err(Failure::from(error).into_exception(py))
+}
+
+/// The ways to name standard input.
+const STDIN_NAMES: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// One word or several.
 fn after(keywords: &mut Keywords<'_>) -> PyResult<Option<Vec<AfterName>>> {
@@ -215,22 +239,24 @@ fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
         return Ok(vec![SourceSpec::new(location(sources)?)]);
     }
     refuse_data(sources)?;
+    let pair_of = |(source, table): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+        let table = table.extract().map_err(|_| not_as_expected(&table, "names of tables"))?;
+        Ok(SourceSpec { location: location(&source)?, table })
+    };
     if let Ok(tables) = sources.cast::<PyMapping>() {
         let pairs = tables.items()?;
-        let pairs = pairs.iter().map(|pair| {
-            let (source, table) = pair.extract::<(Bound<'_, PyAny>, Option<String>)>()?;
-            Ok(SourceSpec { location: location(&source)?, table })
-        });
-        return pairs.collect();
+        return pairs.iter().map(|pair| pair_of(pair.extract()?)).collect();
     }
-    sources.try_iter()?.map(|source| Ok(SourceSpec::new(location(&source?)?))).collect()
+    let Ok(sources) = sources.try_iter() else { return Err(not_as_expected(sources, "paths or URLs")) };
+    sources.map(|source| Ok(SourceSpec::new(location(&source?)?))).collect()
 }
 
-/// Names are wanted. Data is iterated by columns, lines or numbers, which would be taken for some.
+/// Names are wanted. Data is iterated by columns, lines or numbers, which would be taken for some; cursors have `fetchall`, and lazy
+/// frames `collect_schema`.
 fn refuse_data(source: &Bound<'_, PyAny>) -> PyResult<()> {
     let is_bytes = source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>();
     let mut is_data = is_bytes || source.is_instance_of::<PyMemoryView>();
-    for name in ["read", "__arrow_c_stream__", "__dataframe__"] {
+    for name in ["read", "fetchall", "collect_schema", "__arrow_c_stream__", "__dataframe__"] {
         is_data = is_data || source.hasattr(name)?;
     }
     if !is_data {
@@ -242,9 +268,17 @@ fn refuse_data(source: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
+fn not_as_expected(value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    match value.get_type().qualname() {
+        Ok(kind) => PyTypeError::new_err(format!("sources: expected {expected}, got {kind}")),
+        Err(error) => error,
+    }
+}
+
 fn location(source: &Bound<'_, PyAny>) -> PyResult<String> {
-    if !source.hasattr("__fspath__")? {
+    if !source.is_instance_of::<PyString>() && !source.hasattr("__fspath__")? {
         refuse_data(source)?;
+        return Err(not_as_expected(source, "paths or URLs"));
     }
     source.py().import("os")?.call_method1("fspath", (source,))?.extract()
 }
@@ -280,12 +314,16 @@ impl<'py> Keywords<'py> {
     }
 }
 
-/// The same error, naming the argument where Python's own message does not.
+/// The same error, naming the argument where Python's own message does not. Of a value that is none of an option's it is a usage error.
 fn wrong_type(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
-    if !error.is_instance_of::<PyTypeError>(py) {
+    let message = error.value(py).to_string();
+    if error.is_instance_of::<PyTypeError>(py) {
+        return PyTypeError::new_err(format!("argument '{name}': {message}"));
+    }
+    if !error.get_type(py).is(py.get_type::<PyValueError>()) {
         return error;
     }
-    PyTypeError::new_err(format!("argument '{name}': {}", error.value(py)))
+    Failure::from(Error::new(ErrorKind::Usage, format!("{name}: {message}"))).into_exception(py)
 }
 
 /// One of the words of an option.
@@ -299,8 +337,7 @@ impl<'py, T: ValueEnum> FromPyObject<'_, 'py> for Word<T> {
         T::from_str(&got, false).map(Word).map_err(|_| {
             let words = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
             let words: Vec<String> = words.map(|word| word.get_name().to_owned()).collect();
-            let message = format!("expected {}, got {got:?}", words.join(" or "));
-            Failure::from(Error::new(ErrorKind::Usage, message)).into_exception(value.py())
+            PyValueError::new_err(format!("expected {}, got {got:?}", words.join(" or ")))
         })
     }
 }
@@ -343,7 +380,25 @@ impl<'py> FromPyObject<'_, 'py> for Number {
         if value.is_instance_of::<PyInt>() {
             return value.str()?.extract().map(Number);
         }
-        value.extract().map(Number)
+        // One of numpy's, say: all that Python itself would take for an index.
+        match value.extract::<i64>() {
+            Ok(number) => Ok(Number(number.to_string())),
+            Err(_) => value.extract().map(Number),
+        }
+    }
+}
+
+/// How many there are to be.
+struct Count(u32);
+
+impl<'py> FromPyObject<'_, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Count> {
+        value.extract().map(Count).map_err(|error| match value.is_instance_of::<PyInt>() {
+            true => PyValueError::new_err(format!("expected 0 to {}, got {}", u32::MAX, value.to_string())),
+            false => error,
+        })
     }
 }
 

@@ -25,7 +25,7 @@ use pyo3::types::PyDict;
 pub(crate) fn plan<'py>(
     py: Python<'py>,
     sources: &Bound<'py, PyAny>,
-    table: Option<String>,
+    table: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;

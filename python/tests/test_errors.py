@@ -89,6 +89,14 @@ def test_only_names_of_options_are_renamed(database: Database) -> None:
     assert str(failed.value).startswith("file a --see-below.csv: ")
 
 
+class Index:
+    """A whole number as numpy has it."""
+
+    def __index__(self) -> int:
+        """Give the number."""
+        return 5000
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected", "kind", "says"),
     [
@@ -100,7 +108,11 @@ def test_only_names_of_options_are_renamed(database: Database) -> None:
         ({"jobs": 0}, howdah.UsageError, "usage", "jobs: expected auto or 1 to 1024, got"),
         ({"jobs": -1}, ValueError, "usage", "jobs: expected auto or 1 to 1024, got"),
         ({"chunk_size": "1x"}, howdah.UsageError, "usage", "chunk_size: expected a size"),
-        ({"format": "parquet"}, howdah.UsageError, "usage", "expected csv or text, got"),
+        ({"format": "parquet"}, howdah.UsageError, "usage", "format: expected csv or text, got"),
+        ({"reserve_connections": -1}, howdah.UsageError, "usage", "reserve_connections: expected 0 to"),
+        ({"table": ""}, howdah.UsageError, "usage", "table: expected the name of a table, got nothing"),
+        ({"jobs": Index()}, howdah.UsageError, "usage", "jobs: expected auto or 1 to 1024, got"),
+        ({"columns": "a,b"}, howdah.DataError, "columns", "a,b"),
         ({"header": "maybe"}, howdah.UsageError, "usage", "maybe"),
         (
             {"format": "text", "quote": "'"},
@@ -157,6 +169,13 @@ class Frame:
         return iter(["secret"])
 
 
+class Cursor:
+    """What a query's result is to others."""
+
+    def fetchall(self) -> None:
+        """Give the rows."""
+
+
 class Table:
     """Data as Apache Arrow has it."""
 
@@ -169,6 +188,7 @@ class Table:
     [
         Frame(),
         Table(),
+        Cursor(),
         b"secret",
         bytearray(b"secret"),
         memoryview(b"secret"),
@@ -190,10 +210,19 @@ def test_wrong_types_are_type_errors_that_name_the_argument(tmp_path: Path) -> N
     with pytest.raises(TypeError, match="argument 'delimiter'"):
         load(tmp_path, "t", delimiter=1)
     with pytest.raises(TypeError, match="argument 'columns'"):
-        load(tmp_path, "t", columns="abc")
+        load(tmp_path, "t", columns=1)
+    with pytest.raises(TypeError, match="argument 'table'"):
+        load(tmp_path, 5)
+    with pytest.raises(TypeError, match="on_event: expected a function, got int"):
+        load(tmp_path, "t", on_event=5)
     with pytest.raises(TypeError, match="unexpected keyword argument 'delimeter'"):
         load(tmp_path, "t", delimeter=";")
-    with pytest.raises(TypeError):
-        load(1, "t")
+    for sources in (1, [1]):
+        with pytest.raises(TypeError, match="sources: expected paths or URLs, got int"):
+            load(sources, "t")
+    with pytest.raises(TypeError, match="sources: expected paths or URLs, got tuple"):
+        load((row for row in [("secret",)]), "t")
+    with pytest.raises(TypeError, match="sources: expected names of tables, got int"):
+        load({"a.csv": 5})
     with pytest.raises(TypeError):
         load(tmp_path, "t", ";")

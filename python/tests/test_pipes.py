@@ -125,3 +125,40 @@ def test_standard_input_is_not_read_by_a_second_call(database: Database, first: 
     assert last[0] == f"source_io file {source}: a pipe can be read only once, from its beginning", told
     assert last[1] == "hint: write the data to a file, and load that", told
     assert told.count("only once") == 1
+
+
+@pytest.mark.parametrize("call", ["howdah.plan", "howdah.check", "howdah.load"])
+def test_what_python_has_read_ahead_of_standard_input_is_not_missed(database: Database, call: str) -> None:
+    program = f"""
+        import sys, howdah
+        print(sys.stdin.readline().strip(), flush=True)
+        try:
+            {call}("-", "t", to={database.conninfo!r})
+        except howdah.UsageError as error:
+            print(error)
+    """
+    database.sql("CREATE TABLE t (a int)")
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(b"1\n2\n3\n")
+        process.stdin.flush()
+        # The writer has not ended: whoever waits for more waits for ever.
+        told = process.stdout.read().decode()
+    assert told.startswith("1\nfile -: Python has read ahead of what the program took from sys.stdin"), told
+    assert "hint: read nothing from sys.stdin before" in told
+
+
+def test_standard_input_is_loaded_behind_what_python_has_not_read_ahead(database: Database, tmp_path: Path) -> None:
+    program = f"""
+        import os, sys, howdah
+        assert os.read(0, 2) == b"1\\n" and not sys.stdin.closed
+        print(howdah.load("-", "t", to={database.conninfo!r}).rows_stored)
+    """
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.csv").write_text("1\n2\n3\n")
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
+    with (tmp_path / "t.csv").open() as source:
+        told = subprocess.run(command, check=True, stdin=source, capture_output=True, text=True).stdout
+    assert told == "2\n"
+    assert database.sql("SELECT string_agg(a::text, ',' ORDER BY a) FROM t") == "2,3"

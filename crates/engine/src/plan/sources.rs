@@ -107,6 +107,11 @@ fn is_url(location: &str) -> bool {
 
 fn table_for(job: &Job, spec: &SourceSpec, object: &Object) -> Result<String> {
     let written = spec.table.as_ref().or(job.table.as_ref());
+    if written.is_some_and(|name| name.trim().is_empty()) {
+        return Err(Error::new(ErrorKind::Usage, "--table: expected the name of a table, got nothing")
+            .in_file(object.location())
+            .with_hint("give [schema.]name, or leave it out where the source's location names the table"));
+    }
     match (written, object.placeholder()) {
         // `--table 'staging.{table}'` puts what the location matched into the name.
         (Some(written), Some(matched)) if written.contains("{table}") => {
