@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
+from howdah.summary import expect_account, known
+
 
 @dataclasses.dataclass(frozen=True)
 class CheckReport:
@@ -54,8 +56,9 @@ class CheckReport:
 
     @classmethod
     def from_document(cls, document: dict[str, Any], account: str = "") -> CheckReport:
-        """Make a report of the parsed document of `howdah check --json`."""
-        # Keys of a later release than this class are passed over.
-        own = {field.name for field in dataclasses.fields(cls)}
-        values = {key: value for key, value in document.items() if key in own}
-        return cls(**{**values, "account": account})
+        """Make a report of the parsed document of `howdah check --json`.
+
+        A check that was refused before it began has none: its document is a ValueError.
+        """
+        expect_account(document)
+        return cls(**{**known(cls, document), "account": account})

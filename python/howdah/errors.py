@@ -19,11 +19,10 @@ types, counts and positions; never row values, passwords or tokens.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Optional
 
-if TYPE_CHECKING:
-    from howdah.check_report import CheckReport
-    from howdah.summary import Summary
+from howdah.check_report import CheckReport
+from howdah.summary import Summary
 
 Kind = Literal[
     "usage",
@@ -59,23 +58,23 @@ class Error(Exception):
 
     kind: Kind
     """What went wrong, stable across releases."""
-    file: str | None
+    file: Optional[str]
     """The source, as `Summary.files` names it."""
-    line: int | None
+    line: Optional[int]
     """The line in which the record begins, counted from 1 as an editor does, with header and newlines within quotes."""
-    record: int | None
+    record: Optional[int]
     """The data record, counted from 1 without the header."""
-    byte: int | None
+    byte: Optional[int]
     """Where the record begins: the offset in the decompressed file, header included."""
-    column: str | None
+    column: Optional[str]
     """The column of the table or file."""
-    sqlstate: str | None
+    sqlstate: Optional[str]
     """The server's five-character code, if the server reported this."""
-    hint: str | None
+    hint: Optional[str]
     """What the user can do."""
-    summary: Summary | None
+    summary: Optional[Summary]
     """How far the load had come, if it was under way: what is stored stays stored, and a rerun skips it."""
-    report: CheckReport | None
+    report: Optional[CheckReport]
     """How far the check had come, if it was under way, and what it had found."""
 
     def __init__(

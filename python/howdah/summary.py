@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, Literal, Optional
+
+
+def known(declared: type[Any], document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document without the keys of a later release than this class."""
+    own = {field.name for field in dataclasses.fields(declared)}
+    return {key: value for key, value in document.items() if key in own}
+
+
+def expect_account(document: dict[str, Any]) -> None:
+    """Refuse the document of what was refused itself."""
+    if "files" not in document and isinstance(document.get("error"), dict):
+        kind = document["error"].get("kind")
+        raise ValueError(f"the document holds no account: what it is of was refused before it began (error {kind!r})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +49,7 @@ class TableSummary:
     """Records found for it."""
     rows_stored: int
     """Rows stored, those of earlier runs of the same job included."""
-    changes: dict[str, int] | None = None
+    changes: Optional[dict[str, int]] = None
     """Rows `inserted`, `updated`, `unchanged` and `deleted`, those `held_back` by a trigger or policy, and `duplicates`
     among the records, where rows did not come into the table as they were read."""
 
@@ -97,7 +110,7 @@ class Summary:
     `after`, `mb_per_second`, the `wait` seen most and its `wait_share`, the `reason`, and whether it `settled` then."""
     waits: dict[str, float]
     """Wait event of the server (`Type:Event`, or `CPU`) -> share of the samples, from 0 to 1."""
-    limit: dict[str, Any] | None
+    limit: Optional[dict[str, Any]]
     """What held the load back: `what` it was, its `share` from 0 to 1, and `of` what that is one: the `time` of the
     run, or what the `sessions` that copied were seen at; None where the load was too short to be seen."""
     retries: int
@@ -110,7 +123,7 @@ class Summary:
     """Per file."""
     tables: list[TableSummary]
     """Per table."""
-    verified: dict[str, Any] | None = None
+    verified: Optional[dict[str, Any]] = None
     """With `verify`: `by`, `rows` of this job found in the tables, their `checksum`, and `rows_of_others`."""
     account: str = dataclasses.field(default="", repr=False, compare=False)
     """The same for people, in a few lines."""
@@ -127,11 +140,14 @@ class Summary:
 
     @classmethod
     def from_document(cls, document: dict[str, Any], account: str = "") -> Summary:
-        """Make a summary of the parsed document of `howdah load --json`."""
-        # Keys of a later release than this class are passed over.
-        own = {field.name for field in dataclasses.fields(cls)}
-        values = {key: value for key, value in document.items() if key in own}
-        values["files"] = [FileSummary(**file) for file in document["files"]]
-        values["tables"] = [TableSummary(**table) for table in document["tables"]]
+        """Make a summary of the parsed document of `howdah load --json`.
+
+        A load that was refused before it began has none: its document holds `status` and `error` alone, and is a
+        ValueError.
+        """
+        expect_account(document)
+        values = known(cls, document)
+        values["files"] = [FileSummary(**known(FileSummary, file)) for file in document["files"]]
+        values["tables"] = [TableSummary(**known(TableSummary, table)) for table in document["tables"]]
         values["account"] = account
         return cls(**values)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import howdah
+import pytest
 from conftest import PROGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pytest
     from conftest import Database
 
 
@@ -75,3 +75,26 @@ def test_every_kind_of_error_is_declared() -> None:
     section = page.read_text().split("| kind |")[1].split("\n\n")[0]
     named = {line.split("`")[1] for line in section.splitlines() if line.startswith("| `")}
     assert named == set(typing.get_args(howdah.errors.Kind))
+
+
+def test_keys_of_a_later_release_are_passed_over(database: Database, tmp_path: Path) -> None:
+    database.sql("CREATE TABLE t (a int)")
+    (tmp_path / "t.csv").write_text("a\n1\n")
+    summary = howdah.load(tmp_path / "t.csv", "t", to=database.conninfo)
+    document = summary.to_dict()
+    for one in (document, document["files"][0], document["tables"][0]):
+        one["later"] = 1
+    assert howdah.Summary.from_document(document) == summary
+
+
+def test_what_was_refused_has_no_summary() -> None:
+    document = {"status": "failed", "error": {"kind": "usage", "message": ""}}
+    for declared in (howdah.Summary, howdah.CheckReport):
+        with pytest.raises(ValueError, match="refused before it began"):
+            declared.from_document(document)
+
+
+def test_types_can_be_asked_for_at_run_time() -> None:
+    for name in howdah.__all__:
+        if isinstance(getattr(howdah, name), type):
+            typing.get_type_hints(getattr(howdah, name))
