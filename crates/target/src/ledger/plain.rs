@@ -17,7 +17,7 @@ use howdah_model::{Error, ErrorKind, Result, sqlstate};
 
 /// The columns of each table with their types, as all versions have made them. Another type, even one of the server's own, could have
 /// operators of other schemas called, where the server has none of its own.
-const COLUMNS: [(&str, &str); 10] = [
+pub(super) const COLUMNS: [(&str, &str); 10] = [
     ("migration", "version int4, howdah_version text, applied_at timestamptz"),
     (
         "job",

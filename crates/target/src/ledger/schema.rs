@@ -383,7 +383,13 @@ impl Ledger {
         let to_before = to_before.map_err(|error| self.error(&error, "creating the ledger"));
         let looked = to_before.and(exists).and_then(|exists| Ok((exists, has_schema?)));
         let (exists, has_schema) = session.or_roll_back(looked).await?;
-        let statements = if exists { String::new() } else { self.definition(has_schema) };
+        let is_copy =
+            !exists && has_schema && session.or_roll_back(self.is_empty_copy(session).await).await?;
+        let statements = match (exists, is_copy) {
+            (true, _) => String::new(),
+            (false, true) => self.noting(),
+            (false, false) => self.definition(has_schema),
+        };
         let made = session.client().batch_execute(&format!("{statements}COMMIT")).await;
         match session.or_roll_back(made).await {
             Ok(()) => Ok(()),
@@ -397,10 +403,13 @@ impl Ledger {
         let on_schema =
             |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");
         let lines: Vec<&str> = SCHEMA_SQL.lines().filter(|line| !has_schema || !on_schema(line)).collect();
-        let by = quote_literal(HOWDAH_VERSION);
-        let noted =
-            format!("INSERT INTO @schema@.migration (version, howdah_version) VALUES ({VERSION}, {by});");
-        format!("{}\n{noted}\n", lines.join("\n")).replace("@schema@", &self.quoted)
+        format!("{}\n{}", lines.join("\n").replace("@schema@", &self.quoted), self.noting())
+    }
+
+    /// What notes its version.
+    fn noting(&self) -> String {
+        let (schema, by) = (&self.quoted, quote_literal(HOWDAH_VERSION));
+        format!("INSERT INTO {schema}.migration (version, howdah_version) VALUES ({VERSION}, {by});\n")
     }
 
     async fn has_schema(&self, session: &Session) -> Result<bool> {
@@ -417,7 +426,8 @@ impl Ledger {
         let mapped = self.error(error, "creating the ledger");
         if mapped.sqlstate() == Some(sqlstate::DUPLICATE_TABLE) {
             return mapped.with_hint(format!(
-                "schema {} is not howdah's own: --ledger names another one, which the load makes; or rename what has the name",
+                "schema {0} is no ledger of this howdah: where it was copied without its rows from one of another version, DROP SCHEMA {0} \
+                 CASCADE; where it is not howdah's own, --ledger names another one, which the load makes, or rename what has the name",
                 self.quoted
             ));
         }

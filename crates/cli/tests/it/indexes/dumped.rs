@@ -31,8 +31,16 @@ fn left_by_a_killed_load(server: &Server) -> (Database, String) {
 }
 
 pub(crate) fn dumped_into(from: &Database, to: &Database) {
+    dumped_with(&[], from, to);
+}
+
+fn dumped_with(options: &[&str], from: &Database, to: &Database) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/servers/psql/bin");
-    let dump = Command::new(folder.join("pg_dump")).args(["--dbname", &from.conninfo()]).output().unwrap();
+    let dump = Command::new(folder.join("pg_dump"))
+        .args(["--dbname", &from.conninfo()])
+        .args(options)
+        .output()
+        .unwrap();
     assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
     let files = Files::new();
     let script = files.put("dump.sql", &dump.stdout);
@@ -67,4 +75,25 @@ fn what_a_killed_load_has_dropped_is_put_back_in_a_database_restored_from_a_dump
         assert!(!told.contains("another database"), "{told}");
         assert_eq!(schema(&database), before, "PostgreSQL {major}\n{told}");
     }
+}
+
+#[test]
+fn a_ledger_that_was_copied_without_its_rows_is_a_new_one() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(62, 1, 100));
+    let server = Server::shared(15);
+    let database = server.database();
+    database.sql(PLAIN_SCHEMA);
+    load(&database, &source).run(PATIENCE).expect_code(0);
+    let copy = server.database();
+    dumped_with(&["--schema-only"], &database, &copy);
+    load(&copy, &source).run(PATIENCE).expect_code(0);
+    assert_eq!(copy.value("SELECT count(*) FROM t"), "100");
+    load(&copy, &source).run(PATIENCE).expect_code(1);
+    // A table of it that another version has made otherwise, or that is no ledger's.
+    let other = server.database();
+    dumped_with(&["--schema-only"], &database, &other);
+    other.sql("ALTER TABLE howdah.job ADD COLUMN later integer");
+    let told = load(&other, &source).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("DROP SCHEMA \"howdah\" CASCADE"), "{told}");
 }
