@@ -33,6 +33,25 @@ fn who_and_where_the_server_is() {
 }
 
 #[test]
+fn what_the_environment_sets_that_the_server_does_not_know() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"a\n1\n");
+    let database = Server::shared(15).database();
+    for (variable, value, says) in [
+        ("PGTZ", "Nowhere/X", "the server does not take the value of PGTZ for its parameter \"timezone\""),
+        ("PGDATESTYLE", "bogus", "the server does not take the value of PGDATESTYLE"),
+        ("PGOPTIONS", "-c work_mem=bogus", "PGOPTIONS"),
+    ] {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t"]).arg(&source);
+        let told = load.envs([(variable, value)]).run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains(says) && told.contains("hint: "), "{told}");
+    }
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", ""]).arg(&source);
+    let told = load.run(PATIENCE).expect_code(2).stderr;
+    assert!(told.contains("--table: expected the name of a table, got nothing"), "{told}");
+}
+
+#[test]
 fn what_functions_refuse_is_no_missing_right() {
     let files = Files::new();
     let source = files.put("a.csv", b"a\n1\n");

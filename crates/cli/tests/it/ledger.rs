@@ -22,6 +22,9 @@ fn a_finished_job_is_refused_and_loaded_once_more_with_force() {
         "{}",
         refused.stderr
     );
+    let job = scene.database.value("SELECT job_id FROM howdah.job");
+    let refused = scene.verb("resume").arg(job).run(PATIENCE).expect_code(1);
+    assert!(refused.stderr.contains("hint: --force loads the same files once more"), "{}", refused.stderr);
     scene.assert_exact("refused");
     load.clone().arg("--force").run(PATIENCE).expect_code(0);
     scene.want(&plain);

@@ -7,13 +7,14 @@ use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
 use super::infos::{Infos, drive};
 use super::pooler::{self, Beside, Dialled};
-use super::{Backend, Session, peer, settings, tls};
+use super::{Backend, Session, greeting, keyword, peer, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
 use futures_util::FutureExt;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::error::Error as _;
+use std::io::ErrorKind as Io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -167,6 +168,9 @@ async fn connect_address(
         Err(error) => error,
     };
     // A second attempt can only help against what the other encryption changes: a refusal or bad TLS.
+    if is_garbled(&error) && greeting::is_of_another_protocol(address, host.port).await {
+        return Err(of_another_protocol(host));
+    }
     let refused = error.as_db_error().is_some() || !is_io_failure(&error);
     match second.filter(|_| refused) {
         None => Err(failure(&error, info, host)),
@@ -289,7 +293,7 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
         + &settings::of_values_sql()
         + " FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
     let failed = |error: tokio_postgres::Error| Failure {
-        error: session_error(&error, "setting up the session"),
+        error: not_set(&error, way.info).unwrap_or_else(|| session_error(&error, "setting up the session")),
         try_next: error.as_db_error().is_none(),
     };
     let answers = session.client().simple_query(&sql).await.map_err(failed)?;
@@ -394,6 +398,39 @@ fn unreachable(host: &Host, cause: &str) -> Failure {
     Failure { error, try_next: true }
 }
 
+/// What came was no message of the protocol, or of TLS, or ended within one; who does not read what it was sent resets the connection.
+fn is_garbled(error: &tokio_postgres::Error) -> bool {
+    let Some(io) = io_source(error) else { return false };
+    matches!(tls_cause(io), Some(rustls::Error::InvalidMessage(_)))
+        || matches!(
+            io.kind(),
+            Io::Other | Io::InvalidInput | Io::InvalidData | Io::UnexpectedEof | Io::ConnectionReset
+        ) && tls_cause(io).is_none()
+}
+
+fn of_another_protocol(host: &Host) -> Failure {
+    let message = format!("connection to {host} failed: what answers there is no PostgreSQL server");
+    let error = Error::new(ErrorKind::ConnectionRefused, message)
+        .with_hint("check host and port in --to, or PGHOST and PGPORT");
+    Failure { error, try_next: false }
+}
+
+/// The server refuses what a variable of the environment gives. Its message names the parameter, and the value, which is left out.
+fn not_set(error: &tokio_postgres::Error, info: &Conninfo) -> Option<Error> {
+    let db = error.as_db_error().filter(|db| *db.code() == SqlState::INVALID_PARAMETER_VALUE)?;
+    let told = db.message().to_ascii_lowercase();
+    let is_named = |(name, _): &&(&str, String)| told.contains(&format!("\"{}\"", name.to_ascii_lowercase()));
+    let (name, _) = info.server_settings.iter().find(is_named)?;
+    let (variable, _) = keyword::SERVER_SETTINGS.iter().find(|(_, setting)| setting == name)?;
+    let message = format!("the server does not take the value of {variable} for its parameter \"{name}\"");
+    let hint = format!("give {variable} a value that the server knows, or unset it");
+    Some(server_error(db, &message).with_hint(hint))
+}
+
+/// What the server says of parameters that it does not know, or of their values.
+const OF_OPTIONS: [SqlState; 3] =
+    [SqlState::INVALID_PARAMETER_VALUE, SqlState::UNDEFINED_OBJECT, SqlState::CANT_CHANGE_RUNTIME_PARAM];
+
 /// pgbouncer gives one SQLSTATE to what passes and to what does not, and has no other language.
 fn of_pooler(error: Error, told: &str) -> Error {
     if told.starts_with("unsupported startup parameter") {
@@ -428,6 +465,11 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
                 quote_ident(&info.database),
                 quote_ident(&info.user)
             ));
+        }
+        if info.options.is_some() && OF_OPTIONS.contains(db.code()) {
+            error = error.with_hint(
+                "the connection's options set it, which are `options` in --to, PGOPTIONS, or that of a service",
+            );
         }
         if *db.code() == SqlState::PROTOCOL_VIOLATION {
             error = of_pooler(error, db.message());

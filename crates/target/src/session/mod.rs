@@ -12,6 +12,7 @@ mod conninfo;
 pub mod elsewhere;
 pub mod encoding;
 pub mod foreign;
+mod greeting;
 mod hosts;
 mod infos;
 mod keyword;

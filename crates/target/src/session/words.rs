@@ -29,7 +29,31 @@ pub(super) fn parse(text: &str) -> Result<Words> {
             return parse_uri(rest);
         }
     }
-    parse_pairs(text)
+    match scheme(text) {
+        Some(scheme) => Err(of_scheme(scheme)),
+        None => parse_pairs(text),
+    }
+}
+
+/// What stands before `://`, as in no `key = value` text.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.trim_start().split_once("://")?;
+    let is_of_one = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.:".contains(&byte);
+    (scheme.starts_with(|first: char| first.is_ascii_alphabetic()) && scheme.bytes().all(is_of_one))
+        .then_some(scheme)
+}
+
+/// SQLAlchemy and JDBC write the driver into the scheme.
+fn of_scheme(scheme: &str) -> Error {
+    let message = format!("the connection string is a URI of the scheme {scheme}://, expected postgresql://");
+    let scheme = scheme.to_ascii_lowercase();
+    let is_of_postgresql =
+        ["postgres+", "postgresql+", "jdbc:postgres"].iter().any(|one| scheme.starts_with(one));
+    match is_of_postgresql || scheme == "postgresql" || scheme == "postgres" {
+        true => Error::new(ErrorKind::Usage, message)
+            .with_hint(format!("write postgresql:// in place of {scheme}://: howdah needs no driver")),
+        false => usage(message),
+    }
 }
 
 fn usage(message: impl Into<String>) -> Error {
@@ -248,6 +272,20 @@ mod tests {
         let expected: Words =
             expected.iter().map(|(k, v)| (keyword::find(k).unwrap().name, (*v).to_owned())).collect();
         assert_eq!(words(text), expected.into_iter().collect::<Vec<_>>(), "{text}");
+    }
+
+    #[test]
+    fn other_schemes_are_named() {
+        for (text, scheme, hint) in [
+            ("postgresql+psycopg2://u:secret@h/d", "postgresql+psycopg2://", "write postgresql://"),
+            ("jdbc:postgresql://h/d?password=secret", "jdbc:postgresql://", "write postgresql://"),
+            ("mysql://u:secret@h/d", "mysql://", "write --to as postgresql://"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.message().contains(&format!("of the scheme {scheme},")), "{error}");
+            assert!(!error.to_string().contains("secret") && error.hint().unwrap().contains(hint), "{error}");
+        }
+        is("host=h dbname=a://b", &[("host", "h"), ("dbname", "a://b")]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::server::{Server, connect, is_root, observer, on_every_version, shared
 use howdah_model::{Error, ErrorKind};
 use howdah_target::session::{Conninfo, Session, rights, show};
 use howdah_target::{activity, guards};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -142,6 +142,24 @@ async fn a_silent_host_is_given_up_after_connect_timeout() {
         "host=127.0.0.1,127.0.0.1 port={dead},{live} user=postgres dbname=postgres connect_timeout=1"
     );
     connect(&to).await;
+}
+
+#[tokio::test]
+async fn what_is_no_postgresql_server_is_told_as_such_and_not_asked_again() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = other.accept() {
+            let _ = stream.read(&mut [0; 8]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    for mode in ["prefer", "disable"] {
+        let to = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres sslmode={mode}");
+        let error = refused(&to).await;
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{mode}: {error}");
+        assert!(error.message().contains("what answers there is no PostgreSQL server"), "{mode}: {error}");
+    }
 }
 
 #[tokio::test]
