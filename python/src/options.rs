@@ -396,7 +396,7 @@ impl<'py> FromPyObject<'_, 'py> for Count {
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Count> {
         value.extract().map(Count).map_err(|error| match value.is_instance_of::<PyInt>() {
-            true => PyValueError::new_err(format!("expected 0 to {}, got {}", u32::MAX, value.to_string())),
+            true => PyValueError::new_err(format!("expected 0 to {}, got {}", u32::MAX, *value)),
             false => error,
         })
     }
