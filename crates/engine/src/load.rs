@@ -229,7 +229,7 @@ async fn begin_load(beginning: Beginning<'_>, ahead: usize) -> Result<Begun> {
         };
         let (has_left, found) = context.connection.attend(&session, looking).await?;
         if has_left {
-            let ending = predecessor::end_own(context, &session, ledger, &plan.job_id);
+            let ending = predecessor::end_left(context, &session, ledger, &plan.job_id);
             context.connection.attend(&session, ending).await?;
         }
         footing = Some(found);

@@ -3,7 +3,7 @@
 
 use crate::Context;
 use howdah_model::{Error, Result, plural, sqlstate};
-use howdah_target::activity::{self, Activity};
+use howdah_target::activity;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Session};
 use std::time::{Duration, Instant};
@@ -12,10 +12,6 @@ use std::time::{Duration, Instant};
 pub(crate) const HELD_AGAIN_WITHIN: Duration = Duration::from_secs(3);
 /// The server takes a moment to see that the client is gone which held the job.
 const SEEN_GONE_WITHIN: Duration = Duration::from_millis(300);
-/// Of a load that is alive, the session that holds the job is asked something each second. Where neither that one nor another of the
-/// job has heard of its client for so long, the client is gone or stands still, and something keeps its connections: a process that it
-/// has forked, or a network that says nothing. One that only stood still connects again.
-const SILENT_FOR: Duration = Duration::from_secs(5);
 /// How long a process may take to end, and how often that is looked at.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -30,29 +26,6 @@ pub(crate) async fn end_left(
     ledger: &Ledger,
     job_id: &str,
 ) -> Result<()> {
-    end_where(context, session, (ledger, job_id), false).await
-}
-
-/// The same for the job that this run is to go on with, also where its holder has fallen silent: a chunk that is claimed there would
-/// be waited for.
-///
-/// # Errors
-/// As [`end_left`].
-pub(crate) async fn end_own(
-    context: &Context,
-    session: &Session,
-    ledger: &Ledger,
-    job_id: &str,
-) -> Result<()> {
-    end_where(context, session, (ledger, job_id), true).await
-}
-
-async fn end_where(
-    context: &Context,
-    session: &Session,
-    (ledger, job_id): (&Ledger, &str),
-    listens: bool,
-) -> Result<()> {
     let began = Instant::now();
     loop {
         if left(context, session, ledger, job_id).await?.is_empty() {
@@ -60,18 +33,7 @@ async fn end_where(
         }
         let is_held = ledger.is_job_held(session, job_id).await?;
         if is_held && began.elapsed() >= SEEN_GONE_WITHIN {
-            if !listens {
-                return Ok(());
-            }
-            let listened = began.elapsed();
-            match silence(session, ledger, job_id).await? {
-                Some(silent) if silent >= SILENT_FOR => {
-                    return end_silent(context, session, ledger, job_id).await;
-                }
-                // It was asked nothing since this one listens.
-                Some(silent) if silent >= listened => {}
-                Some(_) | None => return Ok(()),
-            }
+            return Ok(());
         }
         if !is_held && began.elapsed() >= HELD_AGAIN_WITHIN {
             return end_all(context, session, ledger, job_id).await;
@@ -108,36 +70,6 @@ pub(crate) async fn end_all(
         "a run of job {job_id} was killed, and {sessions} {were} still at work on the server: ended"
     ));
     Ok(())
-}
-
-/// For how long those who hold the job have waited for their clients; `None` where one has something to do, or may not be looked at.
-async fn silence(session: &Session, ledger: &Ledger, job_id: &str) -> Result<Option<Duration>> {
-    let seen = sampled(session, &ledger.holders(session, job_id).await?).await?;
-    if !seen.iter().all(Activity::waits_for_client) {
-        return Ok(None);
-    }
-    Ok(seen.iter().map(|activity| activity.unchanged).min())
-}
-
-async fn sampled(session: &Session, backends: &[Backend]) -> Result<Vec<Activity>> {
-    let pids: Vec<i32> = backends.iter().map(|backend| backend.pid).collect();
-    activity::sample(session, &pids).await
-}
-
-/// Ends what is at work for a job whose holders have fallen silent, and these, unless something of it has something to do: that of a
-/// load which puts back what an earlier one has dropped before it begins, say.
-async fn end_silent(context: &Context, session: &Session, ledger: &Ledger, job_id: &str) -> Result<()> {
-    let left_over = left(context, session, ledger, job_id).await?;
-    let is_silent = |seen: &Activity| seen.waits_for_client() && seen.unchanged >= SILENT_FOR;
-    if !sampled(session, &left_over).await?.iter().all(is_silent) {
-        return Ok(());
-    }
-    for holder in ledger.holders(session, job_id).await? {
-        if let Err(error) = activity::terminate(session, holder).await {
-            return unless_forbidden(context, job_id, error);
-        }
-    }
-    end_all(context, session, ledger, job_id).await
 }
 
 /// Of another role they are its own to end. What they do is done once nevertheless, as the ledger sees to it.

@@ -2,13 +2,13 @@
 //! job. After a kill -9 the server may go on with what it was sent, and nothing else tells whose that is.
 
 use super::Ledger;
-use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
+use super::job_lock::{MARK_SEED, holders_sql};
 use crate::error::session_error;
 use crate::session::{Backend, Session};
 use howdah_model::Result;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Who holds a mark, or a job.
+/// Who holds a mark.
 const MARKED_SQL: &str = "\
     SELECT a.pid, (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 \
     FROM (SELECT DISTINCT l.pid FROM @holders@) l, \
@@ -21,9 +21,7 @@ impl Ledger {
     /// Those of the session.
     pub async fn mark_session(&self, session: &Session, job_id: &str) -> Result<()> {
         let sql = "SELECT pg_catalog.pg_advisory_lock_shared(pg_catalog.hashtextextended($1, $2))";
-        let name = self.key_name(job_id);
-        let marked =
-            session.client().query_typed(sql, &[(&name, Type::TEXT), (&MARK_SEED, Type::INT8)]).await;
+        let marked = session.client().query_typed(sql, &self.mark(job_id).typed()).await;
         marked.map(|_| ()).map_err(|error| session_error(&error, "marking the session"))
     }
 
@@ -33,22 +31,8 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn at_work(&self, session: &Session, job_id: &str) -> Result<Vec<Backend>> {
-        self.backends(session, job_id, MARK_SEED).await
-    }
-
-    /// The same of those that hold the job.
-    ///
-    /// # Errors
-    /// Those of the session.
-    pub async fn holders(&self, session: &Session, job_id: &str) -> Result<Vec<Backend>> {
-        self.backends(session, job_id, KEY_SEED).await
-    }
-
-    async fn backends(&self, session: &Session, job_id: &str, seed: i64) -> Result<Vec<Backend>> {
         let sql = MARKED_SQL.replace("@holders@", &holders_sql("pg_catalog.hashtextextended($1, $2)"));
-        let name = self.key_name(job_id);
-        let asked = [(&name as &(dyn ToSql + Sync), Type::TEXT), (&seed, Type::INT8)];
-        let rows = session.query_of_sessions(&sql, &asked).await;
+        let rows = session.query_of_sessions(&sql, &self.mark(job_id).typed()).await;
         let rows = rows.map_err(|error| session_error(&error, "looking who is at work for the job"))?;
         let backend = |row: &tokio_postgres::Row| {
             Some(Backend { pid: row.get(0), start_us: row.get::<_, Option<i64>>(1)? })
@@ -56,8 +40,18 @@ impl Ledger {
         Ok(rows.iter().filter_map(backend).collect())
     }
 
-    /// What the keys of a job are made from.
-    fn key_name(&self, job_id: &str) -> String {
-        format!("{}/{job_id}", self.schema())
+    fn mark(&self, job_id: &str) -> Mark {
+        Mark { name: format!("{}/{job_id}", self.schema()) }
+    }
+}
+
+/// What a mark is made from.
+struct Mark {
+    name: String,
+}
+
+impl Mark {
+    fn typed(&self) -> [(&(dyn ToSql + Sync), Type); 2] {
+        [(&self.name, Type::TEXT), (&MARK_SEED, Type::INT8)]
     }
 }
