@@ -67,7 +67,9 @@ class Summary:
     rows_read: int
     """Records found in the sources."""
     rows_stored: int
-    """Rows that the tables have taken, those of earlier runs of the same job included; with a key all records that were not rejected."""
+    """Rows that the tables have taken, those of earlier runs of the same job included.
+
+    With a key all records that were not rejected."""
     rows_stored_before: int
     """Of `rows_stored`, those an earlier or simultaneous run of the same job had stored."""
     rows_waiting: int

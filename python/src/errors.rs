@@ -211,6 +211,14 @@ fn value<'a>(taken: &Taken, rest: &'a str) -> (Option<String>, &'a str) {
             return (Some(value.to_owned()), rest);
         }
     }
+    let word_of = |behind: &'a str| {
+        let bytes = behind.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'-').count();
+        behind.split_at(bytes)
+    };
+    // A word of an option that takes others besides.
+    if let Some((word, behind)) = rest.strip_prefix('=').map(word_of).filter(|(word, _)| !word.is_empty()) {
+        return (Some(format!("{word:?}")), behind);
+    }
     let behind = rest.strip_prefix([' ', '=']).unwrap_or_default();
     if let Some((quoted, rest)) = behind.strip_prefix('\'').and_then(|behind| behind.split_once('\'')) {
         let value = match quoted.split_once('=') {
@@ -219,8 +227,7 @@ fn value<'a>(taken: &Taken, rest: &'a str) -> (Option<String>, &'a str) {
         };
         return (Some(value), rest);
     }
-    let word_bytes = behind.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'-').count();
-    let (word, behind) = behind.split_at(word_bytes);
+    let (word, behind) = word_of(behind);
     if taken.words.contains(word) && !["true", "false"].contains(&word) {
         return (Some(format!("{word:?}")), behind);
     }
@@ -249,6 +256,7 @@ mod tests {
             ),
             ("`howdah status` lists the jobs", "`howdah.status()` lists the jobs"),
             ("`howdah restore 70a5 --to x` puts back", "`howdah restore 70a5 --to x` puts back"),
+            ("neither --columns nor --header=match", "neither columns nor header=\"match\""),
             ("--null 'NA' reads it as NULL", "null=\"NA\" reads it as NULL"),
             ("use fewer --jobs", "use fewer jobs"),
         ] {

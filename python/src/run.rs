@@ -7,8 +7,8 @@
 use crate::errors::Failure;
 use crate::events;
 use crate::mailbox::Mailbox;
-use howdah_engine::Stop;
 use howdah_engine::model::{Error, ErrorKind, environment};
+use howdah_engine::{Stop, expect_threads, no_thread};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -21,6 +21,9 @@ const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 /// As much as the command has: steps within steps go deep, most of all in a debug build, and 2 MiB, the default of a thread, were
 /// too little for that once.
 const STACK_BYTES: usize = 8 << 20;
+
+/// Besides those that work: the engine's own, and one for what may block, as names of hosts do.
+const OTHER_THREADS: usize = 2;
 
 /// Runs `work` to its end and returns what it returned. `on_event` is called on this thread alone.
 ///
@@ -145,10 +148,12 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, Failure>>,
 {
-    let cannot_start =
-        |error: std::io::Error| Failure::from(Error::new(ErrorKind::Local, format!("cannot start: {error}")));
+    let cannot_start = |error: std::io::Error| Failure::from(no_thread(&error));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    expect_threads(workers + OTHER_THREADS)?;
     // One runtime per call: nothing outlives it, and a forked process inherits none.
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(cannot_start)?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(workers).enable_all().build().map_err(cannot_start)?;
     let closing = Closing(Arc::clone(mailbox));
     let stop = stop.clone();
     let body = move || {

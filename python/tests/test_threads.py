@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import howdah
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +58,32 @@ def test_an_asyncio_program_loads_in_a_thread(database: Database, tmp_path: Path
     (tmp_path / "t.csv").write_text("1\n2\n")
     summary = asyncio.run(asyncio.to_thread(howdah.load, tmp_path / "t.csv", "t", to=database.conninfo))
     assert summary.rows_stored == 2
+
+
+WITHOUT_THREADS = """
+import importlib.abc, os, resource, sys
+import howdah
+
+def told():
+    try:
+        howdah.plan(sys.argv[2], "t", to="host=127.0.0.1 port=9 user=u dbname=d", retry_for="0s")
+    except howdah.Error as error:
+        return str(error)
+
+told()  # What the call imports, another user may not read.
+os.setgid(54321)
+os.setuid(54321)
+resource.setrlimit(resource.RLIMIT_NPROC, (int(sys.argv[1]), int(sys.argv[1])))
+print(told())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the limit does not hold for root, who alone becomes another user")
+@pytest.mark.parametrize("limit", range(1, 4))
+def test_where_no_thread_can_be_had_that_is_an_error(limit: int, tmp_path: Path) -> None:
+    """The engine waited for threads that never came, with the interpreter's lock held."""
+    (tmp_path / "t.csv").write_text("1\n")
+    command = [sys.executable, "-c", WITHOUT_THREADS, str(limit), str(tmp_path / "t.csv")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended
+    assert "cannot start a thread" in ended.stdout and "ulimit -u" in ended.stdout, ended

@@ -99,7 +99,7 @@ pub use howdah_transcode::infer::spelling;
 pub use load::load;
 pub use plan::{Planned, in_tables, plan, plan_to_load};
 pub use stop::Stop;
-pub use threads::{ROOM_HINT, no_thread};
+pub use threads::{ROOM_HINT, expect_threads, no_thread};
 
 use howdah_model::{Event, Listener};
 use std::sync::Arc;

@@ -1,15 +1,18 @@
 //! What is said where the system gives no thread, or so little memory that it may not.
 
-use howdah_model::{Error, ErrorKind};
+use howdah_model::{Error, ErrorKind, Result};
 use rustix::process::{Resource, getrlimit};
 use std::io;
-use std::thread::available_parallelism;
+use std::thread::{Builder, JoinHandle, available_parallelism, park};
 
 /// Of the address space glibc sets so much aside for each thread that allocates, used or not. With 256 MB of memory and 2 CPUs, a
 /// limit of 400 MB ended loads in an abort, and one of 600 MB did not.
 const ARENA_BYTES: u64 = 64 << 20;
 /// Threads for each CPU: one that feeds, and one that waits for the server.
 const THREADS_PER_CPU: u64 = 2;
+
+/// Of a thread that does nothing.
+const IDLE_STACK_BYTES: usize = 64 << 10;
 
 /// What to do where the system has no memory, or no room for another thread.
 pub const ROOM_HINT: &str = "raise the limit that is reached, of memory (ulimit -v) or of threads and processes (ulimit -u, pids.max of a \
@@ -19,6 +22,23 @@ pub const ROOM_HINT: &str = "raise the limit that is reached, of memory (ulimit 
 #[must_use]
 pub fn no_thread(error: &io::Error) -> Error {
     Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")).with_hint(ROOM_HINT)
+}
+
+/// Tries whether the system gives so many threads at once: tokio panics where it gets none, and then waits without end for those that
+/// it has.
+///
+/// # Errors
+/// Local, with what to do.
+pub fn expect_threads(count: usize) -> Result<()> {
+    let mut idle: Vec<JoinHandle<()>> = Vec::with_capacity(count);
+    let made = (0..count).try_for_each(|_| {
+        idle.push(Builder::new().stack_size(IDLE_STACK_BYTES).spawn(park)?);
+        Ok(())
+    });
+    idle.iter().for_each(|idle| idle.thread().unpark());
+    // One that parks has nothing to fail with.
+    idle.into_iter().for_each(|idle| drop(idle.join()));
+    made.map_err(|error: io::Error| no_thread(&error))
 }
 
 /// An allocation that fails ends the process at once, with nobody told what is stored: that there may be one is said before.
@@ -47,6 +67,13 @@ mod tests {
         assert_eq!(told_of_limit(600 << 20, 512 << 20), None);
         let told = told_of_limit(400 << 20, 512 << 20).unwrap();
         assert!(told.contains("may have 400 MB") && told.contains("may take 512 MB"), "{told}");
+    }
+
+    #[test]
+    fn threads_that_can_be_had_are_given_back() {
+        for _ in 0..3 {
+            expect_threads(8).unwrap();
+        }
     }
 
     #[test]

@@ -79,8 +79,7 @@ pub(super) async fn go_on(
     if done && !moved && row.rows_stored > 0 && emptied::made_anew(session, &row.plan).await? {
         return Ok(None);
     }
-    tell_made_anew(connection, &row, &tables);
-    tell_empty(connection, session, &row).await;
+    tell_of_tables(connection, session, &row, &tables).await;
     if moved && !done && row.chunks > 0 {
         tell_moved(connection, &row.job_id);
     }
@@ -276,6 +275,12 @@ fn tell_moved(connection: &Connection, job_id: &str) {
     if let Some(listener) = connection.listener() {
         listener.on_event(&Event::Notice { message });
     }
+}
+
+/// What has become of the tables of a finished job.
+async fn tell_of_tables(connection: &Connection, session: &Session, row: &JobRow, tables: &[Option<Table>]) {
+    tell_made_anew(connection, row, tables);
+    tell_empty(connection, session, row).await;
 }
 
 /// A finished job is taken for done, whoever has put another table in the place of its own: by hand, too, tables are swapped for ones
