@@ -387,7 +387,7 @@ impl Ledger {
             !exists && has_schema && session.or_roll_back(self.is_empty_copy(session).await).await?;
         let statements = match (exists, is_copy) {
             (true, _) => String::new(),
-            (false, true) => self.noting(),
+            (false, true) => format!("{}; {}", self.keep_plain_sql(&["migration"]), self.noting()),
             (false, false) => self.definition(has_schema),
         };
         let made = session.client().batch_execute(&format!("{statements}COMMIT")).await;
