@@ -353,8 +353,13 @@ fn a_mended_file_comes_in_where_a_new_one_beside_it_is_moved_aside_as_the_hint_s
             load.args(["--jobs", "1", "--chunk-size", "64kB"]).args(more).arg(files.path().join("*.csv"));
         load.run(PATIENCE).expect_code(code).stderr
     };
-    run(&[], 1);
-    assert_eq!(database.value("SELECT count(*) FROM n"), "6000");
+    // The bad record ends a run, whatever is on its way of the other file.
+    let until_all_but_one = || {
+        while database.value("SELECT count(*) FROM n") != "6000" {
+            run(&[], 1);
+        }
+    };
+    until_all_but_one();
     files.put("b.csv", rows(500).as_bytes());
     files.put("c.csv", rows(70).as_bytes());
     let refused = run(&[], 1);
@@ -374,7 +379,7 @@ fn a_mended_file_comes_in_where_a_new_one_beside_it_is_moved_aside_as_the_hint_s
     // Of a file that is in already, it would not help.
     database.sql("TRUNCATE n; DROP SCHEMA howdah CASCADE");
     files.put("b.csv", b"bad,some text\n");
-    run(&[], 1);
+    until_all_but_one();
     files.put("a.csv", rows(5000).as_bytes());
     files.put("d.csv", rows(10).as_bytes());
     let refused = run(&[], 1);
