@@ -343,23 +343,23 @@ fn a_named_job_tells_which_file_has_changed_and_begins_anew_where_its_rows_are_g
 fn a_mended_file_comes_in_where_a_new_one_beside_it_is_moved_aside_as_the_hint_says() {
     let files = Files::new();
     let database = Server::shared(18).database();
-    database.sql("CREATE TABLE n (a int, b text)");
+    // Which file's chunks come first hangs on the moment: the bad record is refused when all others are in.
+    database.sql(
+        "CREATE TABLE n (a int, b text); CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN PERFORM pg_sleep(1); RAISE EXCEPTION 'bad'; END $$; \
+         CREATE TRIGGER refuse BEFORE INSERT ON n FOR EACH ROW WHEN (NEW.a < 0) EXECUTE FUNCTION refuse()",
+    );
     let rows = |count: u32| (0..count).map(|no| format!("{no},some text\n")).collect::<String>();
     files.put("a.csv", rows(6000).as_bytes());
-    files.put("b.csv", b"bad,some text\n");
+    files.put("b.csv", b"-1,some text\n");
     let run = |more: &[&str], code| {
         let load = howdah("load").args(["--to", &database.conninfo(), "--table", "n", "--format", "csv"]);
         let load =
-            load.args(["--jobs", "1", "--chunk-size", "64kB"]).args(more).arg(files.path().join("*.csv"));
+            load.args(["--jobs", "2", "--chunk-size", "64kB"]).args(more).arg(files.path().join("*.csv"));
         load.run(PATIENCE).expect_code(code).stderr
     };
-    // The bad record ends a run, whatever is on its way of the other file.
-    let until_all_but_one = || {
-        while database.value("SELECT count(*) FROM n") != "6000" {
-            run(&[], 1);
-        }
-    };
-    until_all_but_one();
+    run(&[], 1);
+    assert_eq!(database.value("SELECT count(*) FROM n"), "6000");
     files.put("b.csv", rows(500).as_bytes());
     files.put("c.csv", rows(70).as_bytes());
     let refused = run(&[], 1);
@@ -378,8 +378,8 @@ fn a_mended_file_comes_in_where_a_new_one_beside_it_is_moved_aside_as_the_hint_s
 
     // Of a file that is in already, it would not help.
     database.sql("TRUNCATE n; DROP SCHEMA howdah CASCADE");
-    files.put("b.csv", b"bad,some text\n");
-    until_all_but_one();
+    files.put("b.csv", b"-1,some text\n");
+    run(&[], 1);
     files.put("a.csv", rows(5000).as_bytes());
     files.put("d.csv", rows(10).as_bytes());
     let refused = run(&[], 1);

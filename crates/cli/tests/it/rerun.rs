@@ -30,7 +30,8 @@ fn a_job_goes_on_with_more_bad_records_and_is_loaded_once_more() {
     resume(&database, &options).run(PATIENCE).expect_code(3);
     assert_eq!(database.value("SELECT count(*) FROM t"), "3");
     let done = resume(&database, &[]).run(PATIENCE).expect_code(1).stderr;
-    let hint = "hint: --force loads the same files once more; changed files make another job; `howdah status ";
+    let hint =
+        "hint: --force loads the same files once more; changed files make another job; `howdah status ";
     assert!(done.contains(hint), "{done}");
     resume(&database, &["--force", "--max-errors", "5"]).run(PATIENCE).expect_code(3);
     assert_eq!(database.value("SELECT count(*) FROM t"), "6");
