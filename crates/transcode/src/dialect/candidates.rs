@@ -77,7 +77,16 @@ struct Contents {
 pub(super) fn candidates(windows: &[Window], given: &Given, eol: Option<Eol>) -> Vec<Candidate> {
     let contents = Contents::new(windows);
     let mut all = Vec::new();
-    for (delimiter, doubt, weak) in delimiters(windows, &contents, given) {
+    let is_column = given.delimiter.is_none() && is_drawn_column(windows);
+    let delimiters = match is_column {
+        true => vec![(String::new(), 0.0, false)],
+        false => delimiters(windows, &contents, given),
+    };
+    for (delimiter, doubt, weak) in delimiters {
+        // A table that has told how many fields there are may be one of tabs that line up.
+        let tabs_repeat = delimiter == "\t"
+            && are_runs_usual(windows, b"\t\t")
+            && (given.width.is_some() || !are_fields_between_tabs(windows));
         for (quote, escape, further) in quotes(windows, &contents, given, &delimiter) {
             let dialect = Dialect {
                 delimiter: delimiter.clone(),
@@ -88,14 +97,33 @@ pub(super) fn candidates(windows: &[Window], given: &Given, eol: Option<Eol>) ->
                 nulls: vec!["\\N".to_owned()],
                 ..Dialect::csv()
             };
+            let dialect = Dialect { trim: is_column, ..dialect };
             let plain = Candidate { dialect, doubt: doubt + further, weak };
-            let variants = with_blanks(windows, &plain);
+            let variants = with_blanks(windows, &plain, tabs_repeat);
             all.push(plain);
             all.extend(variants);
         }
     }
     all.sort_by(|a, b| a.doubt.total_cmp(&b.doubt));
     all
+}
+
+/// Lines of a drawn column that are looked at.
+const DRAWN_LINES: usize = 60;
+
+/// psql has drawn one column: a line of one stroke below its name, which reaches beyond all values, and a blank before each of these.
+fn is_drawn_column(windows: &[Window]) -> bool {
+    let Some(head) = windows.first().filter(|window| !window.begins_inside) else { return false };
+    let mut lines = head.text[head.from..].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let (Some(name), Some(stroke)) = (lines.next(), lines.next()) else { return false };
+    let is_stroke = stroke.len() > 2 && stroke.iter().all(|byte| *byte == b'-');
+    // Of characters beyond ASCII the bytes say little.
+    let is_above_stroke = |line: &[u8]| line.len() < stroke.len() || !line.is_ascii();
+    let is_value = |line: &[u8]| match line.first() {
+        None | Some(b'(') => true,
+        first => first == Some(&b' ') && is_above_stroke(line),
+    };
+    name.starts_with(b" ") && is_above_stroke(name) && is_stroke && lines.take(DRAWN_LINES).all(is_value)
 }
 
 fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(String, f64, bool)> {
@@ -150,7 +178,7 @@ fn beside_quote(windows: &[Window], contents: &Contents, delimiter: &str) -> boo
 }
 
 /// The same dialect where blanks around delimiters mean nothing, if there are many.
-fn with_blanks(windows: &[Window], plain: &Candidate) -> Vec<Candidate> {
+fn with_blanks(windows: &[Window], plain: &Candidate, tabs_repeat: bool) -> Vec<Candidate> {
     let delimiter = plain.dialect.delimiter.as_bytes();
     let variant = |doubt, change: fn(&mut Dialect)| {
         let mut dialect = plain.dialect.clone();
@@ -170,7 +198,7 @@ fn with_blanks(windows: &[Window], plain: &Candidate) -> Vec<Candidate> {
                 Vec::new()
             }
         }
-        b"\t" if are_runs_usual(windows, b"\t\t") => vec![variant(2.0, |dialect| dialect.repeats = true)],
+        b"\t" if tabs_repeat => vec![variant(2.0, |dialect| dialect.repeats = true)],
         [byte] if plain.doubt < 4.0 && blanks_around(windows, *byte, plain.dialect.quote) => {
             vec![variant(1.0, |dialect| dialect.trim = true)]
         }
@@ -188,6 +216,34 @@ fn are_runs_usual(windows: &[Window], run: &[u8]) -> bool {
         }
     }
     with_run * 3 >= lines && with_run > 0
+}
+
+/// Of so many lines one may have another number of tabs where the others have as many.
+const LINES_WITH_ODD_ONE: usize = 10;
+
+/// Tabs in a row have empty fields between them: lines that are lined up by tabs have as many as their values are short, so that it is
+/// not so where nearly all have as many. It is so again where no tab stands alone, or where names would be missing above the empty
+/// fields: the first line has words alone, and tabs in a row.
+fn are_fields_between_tabs(windows: &[Window]) -> bool {
+    let (mut by_count, mut lines, mut lone) = (BTreeMap::<usize, usize>::new(), 0usize, false);
+    let mut names_are_missing = None;
+    for window in windows {
+        for line in window.text[window.from..].split(|byte| matches!(byte, b'\n' | b'\r')) {
+            let gaps = || line.split(|byte| *byte != b'\t').map(<[u8]>::len).filter(|tabs| *tabs > 0);
+            let tabs: usize = gaps().sum();
+            if tabs == 0 {
+                continue;
+            }
+            *by_count.entry(tabs).or_default() += 1;
+            lines += 1;
+            lone |= gaps().any(|tabs| tabs == 1) || gaps().count() == 1;
+            names_are_missing
+                .get_or_insert(gaps().any(|tabs| tabs > 1) && !line.iter().any(u8::is_ascii_digit));
+        }
+    }
+    let usual = by_count.into_values().max().unwrap_or(0);
+    let are_even = (lines - usual) * LINES_WITH_ODD_ONE <= lines;
+    are_even && lone && names_are_missing == Some(false)
 }
 
 /// Fewer records, a header among them, do not show that all columns are aligned, or some.

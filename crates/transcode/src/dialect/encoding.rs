@@ -256,10 +256,12 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
     let guess = detector.guess(None, Utf8Detection::Deny);
     let broken = broken_in(guess, sample.head, sample.whole);
     let is_latin = !guess.is_single_byte() && (broken > 0 || stands_in_words(sample));
+    let few = odd_bytes < SURE_CHARACTERS;
+    // Hardly any file is in LATIN4, and letters of a few words are as frequent there: `naïve`, `naīve`.
+    let is_latin = is_latin || few && guess == encoding_rs::ISO_8859_4 && !has_older_letters(sample);
     let guess = if is_latin { encoding_rs::WINDOWS_1252 } else { guess };
     let name = server_name(guess.name());
     let evidence = format!("the bytes are not UTF-8; their frequencies are those of text in {name}");
-    let few = odd_bytes < SURE_CHARACTERS;
     let may_be_older = matches!(name, "WIN1252" | "WIN1254") && has_older_letters(sample);
     let what = if may_be_older {
         Some(format!(
@@ -431,6 +433,9 @@ mod tests {
             let bytes: Vec<u8> = older.chars().map(|c| u32::from(c) as u8).collect();
             assert_eq!(of(&bytes), ("WIN1252".to_owned(), false, true), "{older:?}");
         }
+        // In LATIN4 they would be `naīve`, and there is nothing else to tell the two apart.
+        let few = find(&Sample::of_whole(b"name|v|f\nalpha|1|t\nna\xefve|2|f\nbeta|3|t\n"), None).unwrap();
+        assert_eq!((few.encoding.name.as_str(), few.unsure.is_some()), ("WIN1252", true));
         // Not the character of Shift JIS that takes the next letter with it.
         assert_eq!(name(b"id,name\n1,M\x81ller\n2,B\x84r\n"), "WIN1252");
     }

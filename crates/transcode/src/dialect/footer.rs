@@ -86,6 +86,9 @@ const TOTALS: &[&str] = &[
 /// The same, but in columns of text as good a value as any.
 const MEANS: &[&str] = &["average", "mean", "avg"];
 
+/// Below the name of the one column a line is drawn that is one of the first of the file.
+const UNDERLINED_LINES: usize = 4;
+
 /// More than any of these names takes.
 const NAME_BYTES_MAX: usize = 32;
 
@@ -126,6 +129,8 @@ pub(super) fn find(
     let blanks_are_data = profile.width() == 1 && blank_inside;
     let width = profile.width();
     let empty_records = width > 1 && lines.have_empty_records(range.clone(), width);
+    let head = before.first().copied().unwrap_or(lines);
+    let is_underlined = width == 1 && head.lines.iter().take(UNDERLINED_LINES).any(|line| line.ruled);
     // Above another table, a total or a note such a line keeps the two apart.
     let mut ends_file = range.end == lines.len();
     let is_cut_off = |no: usize| no + 1 == range.end && lines.ends_early(no, window);
@@ -147,12 +152,14 @@ pub(super) fn find(
         }
         // The lower edge of a table drawn in characters, and what its program says below it.
         let is_edge = |no: usize| lines.lines[no].ruled && width > 1 && lines.lines[no].width == 1;
-        if is_edge(no) || no > lowest && is_edge(no - 1) && footer.counts_records(&lines.lines[no]) {
+        let is_below_edge = is_underlined || no > lowest && is_edge(no - 1);
+        if is_edge(no) || is_below_edge && footer.counts_records(&lines.lines[no]) {
             (end, ends_file) = (no, false);
             continue;
         }
-        // Everything below a blank line, if none of it is data.
-        let block = (lowest..no).rev().find(|above| lines.lines[*above].is_blank());
+        // Everything below a blank line, if none of it is data. Where such records stand among the others they set nothing apart.
+        let sets_apart = |line: &Line| line.is_blank() && !(empty_records && line.is_empty_record(width));
+        let block = (lowest..no).rev().find(|above| sets_apart(&lines.lines[*above]));
         let is_note = |no: usize| !lines.lines[no].broken && footer.is_no_record(no);
         let block_is_notes = block.is_some_and(|blank| (blank + 1..end).all(is_note))
             || block.is_some_and(|blank| footer.is_unlike_records(blank + 1..end, range.start));

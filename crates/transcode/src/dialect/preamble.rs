@@ -119,8 +119,8 @@ impl Shape<'_> {
     fn behind_metadata(&self, first: usize) -> Option<usize> {
         let lines = &self.lines.lines;
         let block = lines.get(first..)?.iter().take_while(|line| !line.is_blank()).count();
-        // A line that fills the table is no metadata above a record of empty fields.
-        let full = lines.get(first)?.filled == self.width;
+        // A line that fills the table is no metadata above a record of empty fields, nor are those beside it.
+        let full = lines[first..first + block].iter().any(|line| line.filled == self.width);
         let is_gap = |line: &&Line| line.is_blank() && !(full && line.is_empty_record(self.width));
         let gap = lines[first + block..].iter().take_while(is_gap).count();
         let names = first + block + gap;

@@ -11,6 +11,13 @@ use super::shapes::{are_alike, is_no_name};
 /// What speaks at least against names of which one comes again as a value: more than all else for them.
 const RECURS: f64 = -6.0;
 
+/// What speaks for such names where another one stands above nothing: that is unsure. A record that would have the only value of a column
+/// is as seldom as a name among the values.
+const RECURS_BESIDE_NOTHING: f64 = -0.5;
+
+/// So many records show that a column holds nothing.
+const EMPTY_RECORDS_MIN: usize = 10;
+
 /// Words that name columns in many a file; part of a name split at anything but letters.
 const WORDS: &[&str] = &[
     "id",
@@ -136,6 +143,9 @@ pub(super) fn weight(
     let identifiers = names.iter().filter(|name| is_identifier(name)).count();
     weight += 1.5 * words.min(2) as f64 + 0.5 * identifiers.min(2) as f64;
     let body = against_body(lines, no, &names, classes, reader, window);
+    if body.is_open {
+        return RECURS_BESIDE_NOTHING;
+    }
     weight += body.weight;
     if words + identifiers > 0 || body.is_other { weight } else { weight.min(UNNAMED_MAX) }
 }
@@ -145,6 +155,8 @@ struct Body {
     weight: f64,
     /// A name is written otherwise than all values of its column.
     is_other: bool,
+    /// A name comes again as a value, and another one stands above a column of nothing.
+    is_open: bool,
 }
 
 /// A word that names columns is part of it.
@@ -184,9 +196,10 @@ fn against_body(
     }
     // The only line of a file may as well be a record.
     if bodies.iter().all(Vec::is_empty) {
-        return Body { weight: -0.5, is_other: false };
+        return Body { weight: -0.5, is_other: false, is_open: false };
     }
     let (mut weight, mut recurs, mut is_other) = (0.0_f64, false, false);
+    let mut names_nothing = false;
     for ((name, body), class) in names.iter().zip(&mut bodies).zip(classes) {
         if name.is_empty() || body.is_empty() || class.is_some() {
             continue;
@@ -196,6 +209,7 @@ fn against_body(
         let lower = |text: &String| text.chars().all(|c| !c.is_uppercase());
         let case_differs = body.len() > 1 && body.iter().all(|value| lower(value) != lower(name));
         recurs |= again && (!has_word(name) || name.contains(' '));
+        names_nothing |= body.len() >= EMPTY_RECORDS_MIN && body.iter().all(String::is_empty);
         body.sort_unstable();
         let values = body.len();
         body.dedup();
@@ -212,5 +226,6 @@ fn against_body(
         }
     }
     // Columns that look named speak for less than one value that comes again.
-    Body { weight: if recurs { weight.min(RECURS) } else { weight }, is_other }
+    let is_open = recurs && names_nothing;
+    Body { weight: if recurs { weight.min(RECURS) } else { weight }, is_other, is_open }
 }

@@ -32,6 +32,20 @@ fn records_of_empty_fields_are_records_at_both_ends_and_told_where_they_keep_not
     assert_eq!((found.plain.end_byte, found.record_like), (Some(table.len() as u64), 2));
 }
 
+/// They set nothing apart that fills the table.
+#[test]
+fn records_around_one_of_empty_fields_are_no_titles_and_no_notes() {
+    let some = "33\tyork 50%\nn/a?\ttrue north\n48\tgamma e&f\n\t\nn/a?\tnothing\n12\tdelta x\n";
+    let first = "\tnew-york delta\nn/a?\tnothing beta\n\t(paren) y\n\t\n";
+    let last = "\tdelta, 50% x\n\t\nn/a?\t\n";
+    let file = format!("{first}{}{last}", some.repeat(8));
+    let found = text(&file);
+    assert_eq!((found.preamble_records, found.plain.end_byte), (0, None), "{}", found.describe());
+    let titled = text("Report,Q1\n,\nid,name\n1,ann\n2,bob\n3,cy\n4,dan\n5,eve\n");
+    let padded = text("Report,\nOf the day,\n,\nid,name\n1,ann\n2,bob\n3,cy\n4,dan\n5,eve\n6,fay\n7,gus\n");
+    assert_eq!((titled.preamble_records, padded.preamble_records), (0, 3), "{}", padded.describe());
+}
+
 #[test]
 fn blanks_in_quotes_are_values_of_a_record() {
     for (file, rows) in [

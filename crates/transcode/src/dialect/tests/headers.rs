@@ -175,6 +175,40 @@ fn a_name_that_comes_again_as_a_value_is_one_among_sure_names() {
     }
 }
 
+/// Two words above columns that hold nothing but numbers are names, whatever comes again beside them; above a column with a word
+/// among its numbers they may be a record.
+#[test]
+fn two_names_above_numbers_alone_outweigh_one_that_comes_again() {
+    let body = |odd: &str| -> String {
+        let value = |no: u32| if no == 7 { odd.to_owned() } else { format!("0.{no:03}") };
+        let word = |no: u32| ["new-york", "x", "alpha"][no as usize % 3];
+        (1..13).map(|no| format!("{no},{},{}\n", value(no), word(no))).collect()
+    };
+    for (odd, header_rows) in [("", 1), ("0.5", 1), ("n/a?", 0)] {
+        let found = text(&format!("is_active,order,x\n{}", body(odd)));
+        assert_eq!(found.header_rows, header_rows, "{odd}: {}", found.describe());
+        assert_eq!(found.is_header_unsure(), header_rows == 0, "{odd}");
+    }
+}
+
+#[test]
+fn a_word_above_a_column_of_nothing_leaves_a_first_record_open() {
+    let rows: String = ["semi", "york", "north", "x", "beta"]
+        .repeat(3)
+        .iter()
+        .map(|word| format!("{word}-1,,{word}\n"))
+        .collect();
+    for (first, is_unsure) in [("table,2nd,x\n", true), ("table,,x\n", false)] {
+        let found = text(&format!("{first}{rows}"));
+        assert_eq!(
+            (found.header_rows, found.is_header_unsure()),
+            (0, is_unsure),
+            "{first}: {}",
+            found.describe()
+        );
+    }
+}
+
 #[test]
 fn a_first_record_with_words_for_numbers_that_is_none_of_names_is_told() {
     let found = text(

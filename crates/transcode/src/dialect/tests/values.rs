@@ -317,3 +317,26 @@ fn a_tab_in_each_record_delimits_where_a_comma_in_a_text_could() {
     let padded: String = (0..200).map(|no| format!("{},\t{},\tx\n", towns[no % 4], no * 7 % 97)).collect();
     assert_eq!(text(&padded).dialect.delimiter, ",", "{}", text(&padded).describe());
 }
+
+/// They line up columns where their number differs from line to line, or where none stands alone; else there are empty fields between
+/// them.
+#[test]
+fn tabs_in_a_row_are_one_only_where_they_line_up_columns() {
+    let ages: String = (1..20).map(|no| format!("Bob{}\t\t{}\tRome\n", no % 7, no * 7 % 90)).collect();
+    for bytes in [
+        "a\t\tb\t\tc\n1\t\t2\t\t3\n4\t\t5\t\t6\n",
+        "name\t\t\tage\tcity\nBob\t\t\t12\tRome\nElizabeth\t\t7\tOslo\nAlexandra Ann\t31\tBonn\n",
+        &format!("name\t\tage\tcity\n{ages}"),
+    ] {
+        let found = text(bytes);
+        assert_eq!((found.width, found.dialect.repeats), (3, true), "{bytes}: {}", found.describe());
+    }
+    for header in [None, Some(false)] {
+        let record = |no: u32| {
+            format!("{no}\tMay {:02}, 2021\t$92{no}.04\t44517\t12a\t\t0.{:03}\n", no % 28 + 1, 835 - no)
+        };
+        let bytes: String = (1..60).map(record).collect();
+        let found = find(&Sample::of_whole(bytes.as_bytes()), &Given { header, ..Given::default() }).unwrap();
+        assert_eq!((found.width, found.dialect.repeats), (7, false), "{}", found.describe());
+    }
+}
