@@ -344,6 +344,11 @@ impl Buffer {
         &self.bytes[..self.filled]
     }
 
+    /// The same, to be written over.
+    pub(crate) fn filled_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.filled]
+    }
+
     /// Room for more; tell with [`Buffer::advance`] how much of it was used.
     pub(crate) fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.filled..]

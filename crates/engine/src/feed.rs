@@ -25,7 +25,7 @@ mod turnstile;
 mod unpackers;
 
 pub(crate) use asker::Asker;
-pub(crate) use mender::mending_shape;
+pub(crate) use mender::{mending_shape, watched_shape};
 pub(crate) use sieve::{eol_of_chunk, sifter};
 pub(crate) use stored::{Opened, open_all, unless, wait_to_retry};
 pub(crate) use stream::{Recoding, plain_error, plain_utf8, recoding, rewriting_shape};

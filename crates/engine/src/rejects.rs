@@ -365,7 +365,7 @@ async fn rejects(run: &Run, chunk: &CopyChunk, refused: Vec<Refused>) -> Vec<Rej
     // What was mended may be as long as it was.
     let untouched = !shaping.lenient
         && shaping.nul.is_reject()
-        && table.care != Care::Rewritten
+        && table.own_dialect().is_none()
         && table.encode == Encode::PassThrough
         && table.recode.is_none()
         && locate::is_untouched(chunk);

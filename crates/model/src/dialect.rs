@@ -4,7 +4,7 @@
 //! characters, mixed line endings, several spellings of NULL. Where a dialect says no more than COPY
 //! can be told, the file's bytes go to the server untouched; any other is read by the client.
 
-use crate::format::{ColumnChoice, Eol, Format, Header};
+use crate::format::{ColumnChoice, Eol, Format, FormatKind, Header};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -117,6 +117,25 @@ impl Dialect {
             force_not_null,
             ..format
         })
+    }
+}
+
+impl Dialect {
+    /// The same of a dialect whose spellings of NULL alone are more than COPY can be told, as if it had only the shortest of them.
+    /// `None` where COPY can be told all of it, and where this one is a value in some fields, or what stands for others would be
+    /// longer than they are.
+    pub fn to_format_but_null(&self) -> Option<Format> {
+        let null = self.nulls.iter().min_by_key(|null| null.len())?;
+        if self.nulls.len() < 2 || self.kept.contains_key(null) {
+            return None;
+        }
+        let one = Dialect { nulls: vec![null.clone()], kept: BTreeMap::new(), ..self.clone() };
+        let format = one.to_format()?;
+        let of_csv = (format.kind == FormatKind::Csv).then_some(format.quote);
+        let signs = [Some(b'\n'), Some(b'\r'), Some(format.delimiter), of_csv];
+        let means_more =
+            |null: &String| null == "\\." || null.bytes().any(|byte| signs.contains(&Some(byte)));
+        (!self.nulls.iter().any(means_more)).then_some(format)
     }
 }
 

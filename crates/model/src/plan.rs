@@ -51,7 +51,8 @@ pub enum Encode {
 pub enum Care {
     /// The server: the options said in COPY's words how the files are written, and COPY refuses the rest.
     Server,
-    /// The client too: the dialect was found, and what contradicts it is noticed. The bytes go untouched.
+    /// The client too: the dialect was found, and what contradicts it is noticed. The bytes go untouched, but for spellings of NULL
+    /// where these are several.
     Watched,
     /// The client reads each record and writes it anew as COPY text.
     Rewritten,
@@ -163,6 +164,17 @@ impl TablePlan {
     /// The relation that COPY takes the rows of a chunk into: the same, or a temporary table that they come from.
     pub fn copied_into(&self) -> &Relation {
         self.policies.as_ref().map_or_else(|| self.stored_in(), |policies| &policies.relation)
+    }
+
+    /// The dialect of files that nobody reads right by what COPY is told of them.
+    pub fn own_dialect(&self) -> Option<&Dialect> {
+        let dialect = self.dialect.as_ref()?;
+        (self.care == Care::Rewritten || dialect.to_format().is_none()).then_some(dialect)
+    }
+
+    /// Records pass as they are, but that NULL has several spellings in them and one when they are sent.
+    pub fn respells_null(&self) -> bool {
+        self.care == Care::Watched && self.own_dialect().is_some()
     }
 }
 

@@ -30,8 +30,8 @@ use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, FormatKind, R
 pub struct Inspector {
     width: usize,
     delimiter: u8,
-    /// The spelling of NULL.
-    null: String,
+    /// `\N` is a spelling of NULL.
+    knows_null_word: bool,
     eol: Eol,
     quoting: Quoting,
     /// The byte told to COPY for a quote where the dialect has none.
@@ -121,9 +121,10 @@ impl Inspector {
     /// For files of this dialect, of which COPY is told `format`, with so many fields in each record.
     ///
     /// # Errors
-    /// `Internal` for a dialect that COPY cannot be told.
+    /// `Internal` for a dialect of which COPY cannot be told more than the spellings of NULL.
     pub fn new(format: &Format, dialect: &Dialect, width: usize) -> Result<Inspector> {
-        let (Some(told), Some(eol)) = (dialect.to_format(), dialect.eol) else {
+        let told = dialect.to_format().or_else(|| dialect.to_format_but_null());
+        let (Some(told), Some(eol)) = (told, dialect.eol) else {
             let message = "a dialect that COPY cannot be told does not pass untouched";
             return Err(Error::new(ErrorKind::Internal, message));
         };
@@ -137,7 +138,7 @@ impl Inspector {
         Ok(Inspector {
             width,
             delimiter: told.delimiter,
-            null: told.null,
+            knows_null_word: dialect.nulls.iter().any(|null| null.as_bytes() == NULL_WORD),
             eol,
             quoting,
             forbidden: (quoting == Quoting::Plain).then_some(told.quote),
@@ -161,7 +162,7 @@ impl Inspector {
     /// For a table of whose columns these, by field, hold no text: `\N` in them is COPY's NULL, which the sample did not have.
     #[must_use]
     pub fn for_typed(self, typed: Vec<bool>) -> Inspector {
-        let is_known = self.quoting == Quoting::Text || self.null.as_bytes() == NULL_WORD;
+        let is_known = self.quoting == Quoting::Text || self.knows_null_word;
         let no_null_words = if is_known || !typed.contains(&true) { Vec::new() } else { typed };
         Inspector { no_null_words, ..self }
     }

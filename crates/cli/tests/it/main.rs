@@ -54,6 +54,7 @@ mod misread;
 mod modes;
 mod moved;
 mod names;
+mod null_spellings;
 mod output;
 mod outside;
 mod parts;

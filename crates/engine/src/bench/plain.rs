@@ -4,7 +4,7 @@
 
 use crate::{Context, Planned};
 use bytes::{Buf, Bytes};
-use howdah_model::plan::{Care, Encode};
+use howdah_model::plan::Encode;
 use howdah_model::{Codec, Dialect, Format, FormatKind, Relation, Result, TablePlan};
 use howdah_source::{BlockStream, Object};
 use howdah_target::copy;
@@ -105,7 +105,7 @@ impl Plain {
 /// What COPY is told of a file whose only secret is that NULL may be the empty field, too, or a value in some columns: nobody knows
 /// whether such fields stand beyond the sample, and where they do COPY refuses them, or stores them otherwise, as fast.
 fn with_one_null(table: &TablePlan) -> Option<Format> {
-    let dialect = table.dialect.as_ref().filter(|_| table.care == Care::Rewritten)?;
+    let dialect = table.own_dialect()?;
     let mut words = dialect.nulls.iter().filter(|null| !null.is_empty());
     let (Some(word), None) = (words.next(), words.next()) else { return None };
     if table.recode.is_some() || table.readings.iter().any(Option::is_some) {
@@ -121,7 +121,7 @@ fn refusal(table: &TablePlan, has_one_null: bool) -> Option<String> {
     if !table.changes.is_empty() {
         return Some("the table has to be changed for the data first".to_owned());
     }
-    if table.care == Care::Rewritten && !has_one_null {
+    if table.own_dialect().is_some() && !has_one_null {
         return Some(format!("its options have no words for {}", beyond_copy(table)));
     }
     if table.encode == Encode::CopyText || table.fields.iter().any(Option::is_none) {

@@ -19,7 +19,7 @@ use howdah_model::plan::{Care, Encode};
 use howdah_model::{CopyChunk, Error, ErrorKind, Faster, Origin, Place, Result, Stage, TablePlan, sqlstate};
 use howdah_target::sql::{quote_ident, quote_relation};
 use howdah_transcode::cells::Cells;
-use howdah_transcode::encode::Rewriter;
+use howdah_transcode::encode::{OneNull, Rewriter};
 use howdah_transcode::inspect::{Oddity, OddityKind};
 use howdah_transcode::number::Numbers;
 use howdah_transcode::repeated_header::RepeatedHeader;
@@ -33,6 +33,8 @@ pub(super) struct Emitter {
     pub(super) file_no: u32,
     pub(super) rules: Rules,
     pub(super) rewriter: Option<Rewriter>,
+    /// Gives NULL the spelling that COPY is told, where the file has several.
+    pub(super) one_null: Option<OneNull>,
     /// Writes records in another form for the server's sake.
     pub(super) faster: Encoders,
     /// Gives rows their numbers.
@@ -76,6 +78,7 @@ impl Emitter {
             file_no,
             rules,
             rewriter,
+            one_null: watched.and_then(OneNull::new),
             faster,
             numbered,
             lanes,
@@ -137,7 +140,7 @@ impl Emitter {
         &self,
         feeder: &Feeder,
         origin: Origin,
-        Buffers { data, mut scratch }: Buffers,
+        Buffers { mut data, mut scratch }: Buffers,
         range: Range<usize>,
         refusal: Option<Refusal>,
     ) -> Result<(), Failure> {
@@ -149,8 +152,8 @@ impl Emitter {
         let records = &data.filled()[range.clone()];
         let good = 0..refusal.as_ref().map_or(records.len(), |bad| bad.offset);
         self.widen(feeder, &origin, records, good.clone()).map_err(fail)?;
-        self.make_partitions(feeder, &origin, &records[good]).map_err(fail)?;
-        let range = range.start..range.start + refusal.as_ref().map_or(records.len(), |bad| bad.offset);
+        let range = self.spell_null(run, &mut data, range.start..range.start + good.end);
+        self.make_partitions(feeder, &origin, &data.filled()[range.clone()]).map_err(fail)?;
         let for_lanes = self.lanes.as_ref().map(|lanes| lanes.take_buffers(&mut scratch)).unwrap_or_default();
         let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         let (bytes, faster, refusal) = match (&self.rewriter, scratch.pop()) {
@@ -186,6 +189,14 @@ impl Emitter {
         };
         let chunk = CopyChunk { origin, bytes, faster, refused, aside: Vec::new() };
         self.queue(feeder, chunk, for_numbers)
+    }
+
+    /// Gives NULL one spelling in these records, and says where they stand then.
+    pub(super) fn spell_null(&self, run: &Run, data: &mut Buffer, range: Range<usize>) -> Range<usize> {
+        let Some(one_null) = &self.one_null else { return range };
+        let start = range.start;
+        let respell = || one_null.respell(&mut data.filled_mut()[range]);
+        start..start + run.tally.time(Stage::Encode, respell)
     }
 
     /// Gives the rows their numbers and queues them. Of a chunk with doubtful records each that is sent gets its number then.

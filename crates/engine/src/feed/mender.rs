@@ -57,14 +57,19 @@ impl Mender {
 
 /// How such records are read. `None` where none are mended on the way.
 pub(crate) fn mending_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
+    let shaping = &plan.job.shaping;
+    if shaping.lenient || !shaping.nul.is_reject() { watched_shape(plan, file_no) } else { None }
+}
+
+/// How the records of a watched file are read, where somebody does.
+pub(crate) fn watched_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
     let table = plan.table_of(file_no);
     let shaping = &plan.job.shaping;
     // What is kept is written in letters, digits and blanks.
     let quote = table.dialect.as_ref().and_then(|dialect| dialect.quote);
     let keeps = quote.is_none_or(|quote| !quote.is_ascii_alphanumeric() && quote != b' ');
-    let mended = (shaping.lenient || !shaping.nul.is_reject()) && table.care == Care::Watched;
     Some(Shape {
-        dialect: table.dialect.clone().filter(|_| mended)?,
+        dialect: table.dialect.clone().filter(|_| table.care == Care::Watched)?,
         fields: vec![Field::as_it_is(); table.fields.len()],
         names: plan.file(file_no).header.clone(),
         data_start_byte: 0,

@@ -6,7 +6,7 @@
 
 use super::emit::{Emitter, Refusal};
 use super::{Failure, Feeder};
-use crate::budget::Buffers;
+use crate::budget::{Buffer, Buffers};
 use crate::pipeline::{Run, unwanted};
 use crate::plan::chunk_format;
 use bytes::Bytes;
@@ -67,7 +67,7 @@ impl Emitter {
         sieve: &Sieve,
         feeder: &Feeder,
         origin: Origin,
-        Buffers { data, mut scratch }: Buffers,
+        Buffers { mut data, mut scratch }: Buffers,
         (range, kept): (Range<usize>, bool),
     ) -> Result<(), Failure> {
         // The server says by their order which rows it does not take, so these plans have no route.
@@ -81,7 +81,11 @@ impl Emitter {
         let odd = self.odd_records(run, &origin, records, kept);
         let for_numbers = self.numbered.as_ref().map(|by| by.take_buffers(&mut scratch)).unwrap_or_default();
         for good in between(&odd, records.len()) {
-            self.widen(feeder, &origin, records, good.clone()).map_err(fail)?;
+            self.widen(feeder, &origin, records, good).map_err(fail)?;
+        }
+        let (range, odd) = self.spell_null_between(run, &mut data, range, odd);
+        let records = &data.filled()[range.clone()];
+        for good in between(&odd, records.len()) {
             self.make_partitions(feeder, &origin, &records[good]).map_err(fail)?;
         }
         let (bytes, faster, aside) = match (&self.rewriter, scratch.pop()) {
@@ -111,6 +115,39 @@ impl Emitter {
             }
         };
         self.queue(feeder, CopyChunk { origin, bytes, faster, refused: None, aside }, for_numbers)
+    }
+
+    /// Gives NULL one spelling in the records between odd ones, which stay as the file has them.
+    fn spell_null_between(
+        &self,
+        run: &Run,
+        data: &mut Buffer,
+        range: Range<usize>,
+        mut odd: Vec<Aside>,
+    ) -> (Range<usize>, Vec<Aside>) {
+        if self.one_null.is_none() {
+            return (range, odd);
+        }
+        let (mut from, mut end) = (range.start, range.start);
+        let mut take = |data: &mut Buffer, piece: Range<usize>| {
+            let length = piece.len();
+            data.filled_mut().copy_within(piece, end);
+            end += length;
+            end - range.start - length..end - range.start
+        };
+        for aside in &mut odd {
+            let Range { start, end } = aside.range;
+            let there = range.start + start..range.start + end;
+            let good = self.spell_null(run, data, from..there.start);
+            take(data, good);
+            let as_read = || Bytes::copy_from_slice(&data.filled()[there.clone()]);
+            aside.in_file.get_or_insert_with(as_read);
+            from = there.end;
+            aside.range = take(data, there);
+        }
+        let good = self.spell_null(run, data, from..range.end);
+        take(data, good);
+        (range.start..end, odd)
     }
 
     /// Records that contradict the dialect that was found, or end in another way than COPY of the whole file bears.

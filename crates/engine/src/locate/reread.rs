@@ -1,11 +1,11 @@
-//! The record that a row of a chunk came from, where records are rewritten or mended on their way: the file is read
+//! The record that a row of a chunk came from, where records do not pass as they are: the file is read
 //! once more. A chunk of a plain file is read from where it begins, anything else from its first byte.
 //!
 //! Enters a row of a chunk, leaves a record's number and its first byte; nothing for a pipe, for a source that has
 //! become unreadable, and for one that takes too long to read: the server's error can be told without it.
 
 use crate::Context;
-use crate::feed::{Opened, Recoding, mending_shape, plain_utf8, recoding, rewriting_shape};
+use crate::feed::{Opened, Recoding, mending_shape, plain_utf8, recoding, rewriting_shape, watched_shape};
 use crate::pipeline::Run;
 use bytes::{Buf, Bytes};
 use howdah_model::{Care, Error, ErrorKind, FilePlan, Origin, Result};
@@ -28,8 +28,9 @@ pub(crate) async fn place(run: &Run, origin: &Origin, row: u64) -> Option<(u64, 
         return None;
     }
     let rewriting = rewriting_shape(&run.plan, origin.file_no);
-    let mending = mending_shape(&run.plan, origin.file_no);
-    let wanted = match (table.care, rewriting, mending) {
+    let respelled = || watched_shape(&run.plan, origin.file_no).filter(|_| table.respells_null());
+    let by_chunk = mending_shape(&run.plan, origin.file_no).or_else(respelled);
+    let wanted = match (table.care, rewriting, by_chunk) {
         (Care::Rewritten, Some(shape), _) => Wanted::Line { shape, number: origin.first_record + row },
         (Care::Watched, _, Some(shape)) => Wanted::Row { shape, row, span: span(run, origin) },
         _ => return None,
@@ -55,7 +56,7 @@ fn span(run: &Run, origin: &Origin) -> Span {
 enum Wanted {
     /// A line of the COPY text that the whole file is rewritten to.
     Line { shape: Shape, number: u64 },
-    /// A row of a chunk whose records were mended.
+    /// A row of a chunk whose records were mended, or NULL spelled anew in them.
     Row { shape: Shape, span: Span, row: u64 },
 }
 

@@ -247,6 +247,8 @@ impl Heads<'_> {
     async fn written(&self, finding: &Finding) -> Result<Written> {
         let name = finding.encoding.name.clone();
         let format = finding.dialect.to_format();
+        // Spelling NULL in one way, the client has to know the fields.
+        let format = format.or_else(|| finding.dialect.to_format_but_null().filter(|_| name == "UTF8"));
         let readable = format.is_some() && self.server_reads(&name).await?;
         let recode = (!readable && name != "UTF8").then(|| name.clone());
         let encoding = if recode.is_some() { "UTF8".to_owned() } else { name };

@@ -22,8 +22,8 @@ use crate::widen::is_fixed;
 use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
-    ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, Reading, Relation, RelationKind, Result,
-    StagingPlan, Table, TableChange,
+    ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, OnError, Reading, Relation, RelationKind,
+    Result, StagingPlan, Table, TableChange,
 };
 use howdah_target::copy;
 use howdah_target::session::{Session, catalog};
@@ -331,7 +331,7 @@ fn table_plan(
     } else {
         (Encode::PassThrough, format.clone())
     };
-    notes.push(how_bytes_go(care, recode.as_deref(), leaves_out));
+    notes.push(how_bytes_go(care, written, recode.as_deref(), leaves_out));
     let copied_into = shape.staging.as_ref().map_or(&shape.table.relation, |staging| &staging.relation);
     let statement = |sent: &Format| copy::statement(copied_into, &stored, sent, session.server_version());
     let copy_sql = statement(&sent)?;
@@ -445,28 +445,44 @@ fn care(job: &Job, shape: &Shape, written: &Written, readings: &[Option<Reading>
     let Some(dialect) = &written.dialect else { return Care::Server };
     let foreign = written.format.encoding.as_deref() != Some("UTF8");
     let reads = readings.iter().any(Option::is_some);
-    if reads || dialect.to_format().is_none() || foreign && knows_fields(job, shape, &written.format) {
+    let respells = readings.len() > 1 && respells(job) && !foreign && written.recode.is_none();
+    let is_told = dialect.to_format().is_some() || respells && dialect.to_format_but_null().is_some();
+    if reads || !is_told || foreign && knows_fields(job, shape, &written.format) {
         Care::Rewritten
     } else {
         Care::Watched
     }
 }
 
+/// Spellings of NULL may become one on the way of records that pass otherwise. What is mended is written with one already: another one
+/// in it is a value. Where bad records do not end the load, a stray quote costs the one record that is read by itself, and all
+/// behind it where COPY's rules split.
+fn respells(job: &Job) -> bool {
+    !mends(job) && job.bad_records.on_error == OnError::Stop
+}
+
+fn mends(job: &Job) -> bool {
+    job.shaping.lenient || !job.shaping.nul.is_reject()
+}
+
 /// Mending tells characters apart, partitions are made for dates, NULL has other bytes than those that were told, and a watch over
 /// columns would take parts of characters for delimiters.
 fn knows_fields(job: &Job, shape: &Shape, format: &Format) -> bool {
-    let mends = job.shaping.lenient || !job.shaping.nul.is_reject();
     let watches = shape.create.is_some() || job.shaping.evolve != Evolve::None;
-    mends
+    mends(job)
         || job.create_partitions.is_some()
         || !format.null.is_ascii()
         || watches && Rules::embeds_ascii(format)
 }
 
-fn how_bytes_go(care: Care, recode: Option<&str>, leaves_out: bool) -> String {
+fn how_bytes_go(care: Care, written: &Written, recode: Option<&str>, leaves_out: bool) -> String {
+    let respells = written.dialect.as_ref().is_some_and(|dialect| dialect.to_format().is_none());
     match (care, recode) {
         (Care::Rewritten, _) => {
             "records are read one by one and rewritten to COPY text on the way".to_owned()
+        }
+        (Care::Watched, _) if respells => {
+            format!("each spelling of NULL becomes \"{}\" on the way", written.format.null)
         }
         (_, Some(encoding)) => {
             format!("the server cannot read {encoding}: the bytes are rewritten as UTF8 on the way")

@@ -64,27 +64,26 @@ impl<'a> Layouts<'a> {
 
 /// Records for these two can stand in one file. What is told of the files' own headers is not theirs.
 fn are_alike(one: &TablePlan, other: &TablePlan) -> bool {
-    let is_rewritten = |plan: &TablePlan| plan.care == Care::Rewritten;
     one.table.relation == other.table.relation
         && one.fields == other.fields
         && one.encode == other.encode
         && one.recode == other.recode
         && Format { header: other.format.header, ..one.format.clone() } == other.format
-        && is_rewritten(one) == is_rewritten(other)
-        && (!is_rewritten(one) || (&one.dialect, &one.readings) == (&other.dialect, &other.readings))
+        && one.own_dialect() == other.own_dialect()
+        && (one.own_dialect().is_none() || one.readings == other.readings)
 }
 
 impl Layout<'_> {
-    /// Records are sent as COPY text, whatever the file is like.
+    /// Records are sent in other words than the file has.
     pub(super) fn is_rewritten(&self) -> bool {
-        self.table.care == Care::Rewritten || self.table.encode == Encode::CopyText
+        self.table.own_dialect().is_some() || self.table.encode == Encode::CopyText
     }
 
     /// The header of a file of records that are kept so, and what ends them.
     pub(super) fn head(&self, as_in_file: bool) -> (Vec<u8>, Vec<u8>) {
         let table = self.table;
         let (format, names, eol) = self.form(as_in_file);
-        let dialect = table.dialect.as_ref().filter(|_| as_in_file && table.care == Care::Rewritten);
+        let dialect = table.own_dialect().filter(|_| as_in_file);
         let ending = match dialect.map_or(eol, |dialect| dialect.eol) {
             Some(Eol::CrLf) => "\r\n",
             Some(Eol::Cr) => "\r",

@@ -5,8 +5,8 @@ use super::{AS_SENT, LAYOUT};
 use crate::history::JobRow;
 use crate::{Connection, again};
 use howdah_model::{
-    Arrival, Care, Error, ErrorKind, Format, Header, IndexesChoice, Job, KnownFiles, LedgerChoice, Mode,
-    RejectsOf, Relation, Result, Shaping, TablePlan, Told,
+    Arrival, Error, ErrorKind, Format, Header, IndexesChoice, Job, KnownFiles, LedgerChoice, Mode, RejectsOf,
+    Relation, Result, Shaping, TablePlan, Told,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::sql::quote_relation;
@@ -144,7 +144,7 @@ fn of_layout(schema: &str, row: &JobRow, layout: &Layout<'_>, as_in_file: bool, 
     let plan = layout.table;
     let (format, names, _) = layout.form(as_in_file);
     let of = &row.plan.job;
-    let (shaping, format) = if as_in_file && plan.care == Care::Rewritten {
+    let (shaping, format) = if as_in_file && plan.own_dialect().is_some() {
         (as_found(plan), of.format.clone())
     } else {
         (Shaping::default(), Format { header: Header::Names, ..format })
