@@ -2,7 +2,7 @@
 
 use crate::auto::load;
 use crate::scene::{Files, PATIENCE, gzip, howdah};
-use howdah_testkit::Server;
+use howdah_testkit::{HowdahCommand, Server};
 use std::fmt::Write as _;
 
 const ROWS: u64 = 30_000;
@@ -93,4 +93,29 @@ fn bad_records_are_told_where_they_stand_in_the_file() {
         assert_eq!(database.value(loaded), "2 0");
         database.sql("TRUNCATE t; DROP SCHEMA howdah CASCADE");
     }
+}
+
+/// Of one column a file may hold whole numbers alone, and another one fractions.
+#[test]
+fn nan_is_a_number_whatever_the_other_numbers_of_its_file_are() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    let fractions = files.put("a.csv", b"k,v\n1,1.5\n2,NaN\n");
+    let whole = files.put("b.csv", b"k,v\n3,1\n4,NaN\n5,nan\n");
+    database.sql("CREATE TABLE f (k int, v float8)");
+    for (table, options) in [("f", &[][..]), ("n", &["--create"]), ("m", &["--create"])] {
+        let load = load(&database).args(["--table", table]).args(options);
+        let sources = if table == "m" { vec![&whole] } else { vec![&fractions, &whole] };
+        sources.into_iter().fold(load, HowdahCommand::arg).run(PATIENCE).expect_code(0);
+        let stored = format!("SELECT string_agg(v::text, ' ' ORDER BY k) FROM {table} WHERE k > 2");
+        assert_eq!(database.value(&stored), "1 NaN NaN", "{table}");
+    }
+    database.sql("CREATE TABLE i (k int, v int)");
+    let told = load(&database).args(["--table", "i"]).arg(&whole).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("column v is integer") && told.contains("behind it, and NaN"), "{told}");
+    load(&database)
+        .args(["--table", "i", "--null", "NaN", "--null", "nan"])
+        .arg(&whole)
+        .run(PATIENCE)
+        .expect_code(0);
+    assert_eq!(database.value("SELECT count(v) FROM i"), "1");
 }

@@ -143,7 +143,7 @@ impl Spellings {
                 if is_value || kind(value).is_value() {
                     continue;
                 }
-                self.count(value, *class, column, profile.is_whole(column));
+                self.count(value, *class, column);
             }
         }
     }
@@ -190,9 +190,9 @@ impl Spellings {
         }
     }
 
-    fn count(&mut self, value: &[u8], class: Option<Class>, column: usize, whole: bool) {
-        // NaN is a value of numbers that have fractions.
-        if value.eq_ignore_ascii_case(b"nan") && class == Some(Class::Number) && !whole {
+    fn count(&mut self, value: &[u8], class: Option<Class>, column: usize) {
+        // NaN is a number. A file whose numbers happen to be whole is often one of several, others of which have fractions.
+        if value.eq_ignore_ascii_case(b"nan") && class == Some(Class::Number) {
             return;
         }
         let Ok(text) = std::str::from_utf8(value) else { return };

@@ -304,11 +304,6 @@ impl Profile {
         CLASSES.into_iter().find(|class| values > 0 && of(*class) * 100 >= values * AGREE_PERCENT)
     }
 
-    /// All values of a column are whole numbers.
-    pub(super) fn is_whole(&self, column: usize) -> bool {
-        self.counts.get(column).is_some_and(|counts| counts[Kind::Decimal as usize] == 0)
-    }
-
     /// Columns that have a class.
     pub(super) fn classes(&self) -> Vec<Option<Class>> {
         (0..self.counts.len()).map(|column| self.class(column)).collect()

@@ -11,7 +11,7 @@ use super::number;
 use super::verdict::order_name;
 use howdah_model::{DateOrder, Reading};
 
-/// Stands for numbers that only PostgreSQL's own spelling has, as `1.10e-05` and `.5`: they say that the point is the decimal
+/// Stands for numbers that only PostgreSQL's own spelling has, as `5.` and `.5`: they say that the point is the decimal
 /// sign, as this one does.
 const POINTED: &[u8] = b"0.5";
 
@@ -165,14 +165,16 @@ fn has_numbers(state: &ColumnState) -> bool {
 }
 
 /// Says for most text at its first bytes that it is no number: a hyphen stands before all digits or behind them, and there are no
-/// letters.
+/// letters but that of an exponent.
 fn may_be_number(value: &[u8]) -> bool {
-    let (mut digits_began, mut digits_ended) = (false, false);
+    let (mut digits_began, mut digits_ended, mut has_power) = (false, false, false);
     let fits = |byte: &u8| match byte {
         b'-' => {
-            digits_ended = digits_began;
+            digits_ended = digits_began && !has_power;
             true
         }
+        b'+' => has_power,
+        b'e' | b'E' => digits_began && !std::mem::replace(&mut has_power, true),
         b'0'..=b'9' => {
             digits_began = true;
             !digits_ended
@@ -189,10 +191,21 @@ mod tests {
 
     #[test]
     fn what_can_be_taken_apart_may_be_a_number() {
-        for value in ["-1", "1-", "12,5 -", "1.234,56- %", "(5)", "\u{2212}5", "5\u{2212}", "5 - €"] {
+        for value in [
+            "-1",
+            "1-",
+            "12,5 -",
+            "1.234,56- %",
+            "(5)",
+            "\u{2212}5",
+            "5\u{2212}",
+            "5 - €",
+            "-1,5e-05",
+            "2E+1",
+        ] {
             assert!(take_apart(value.as_bytes()).is_some() && may_be_number(value.as_bytes()), "{value}");
         }
-        assert!(!may_be_number(b"2024-01-31") && !may_be_number(b"5-x"));
+        assert!(!may_be_number(b"2024-01-31") && !may_be_number(b"5-x") && !may_be_number(b"e5"));
     }
 
     #[test]
@@ -212,6 +225,8 @@ mod tests {
             ["1.10e-05", "1,5", "-0.0", ".5"],
             ["x", "(3/20", " 1250", "(3"],
             ["1.107-", "x", "5-", "1,5 -"],
+            ["1,5e-05", "0,1", "x", "1.5e3"],
+            ["1,5e-05", "12E3", "1e-05", "007"],
         ] {
             let mut turned = values;
             for by in 0..values.len() {

@@ -15,12 +15,8 @@ use super::date::{Date, Written};
 use super::facts::{DateFacts, Extent, GroupedFacts, Integers};
 use super::kinds::Kinds;
 use super::layout::{Layout, Spelling, casing_of, uuid_casing_of};
-use super::number::{Exponent, Plain};
+use super::number::{DOUBLE_WRITTEN_DIGITS_MAX, Exponent, Plain};
 use super::{clock::Clock, grouped, json, number, words};
-
-/// Programs write doubles with an exponent and as many significant digits as they need to be read again, up to this number (C's
-/// `DBL_DECIMAL_DIG`). What has more is no double.
-const DOUBLE_WRITTEN_DIGITS_MAX: u16 = 17;
 
 /// What is known of a column. Begins with no value seen; NULLs are not shown to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +35,8 @@ pub struct ColumnState {
     pub(super) bare_exponent: bool,
     /// Some float is surely a number: it has a point or a sign.
     pub(super) sure_float: bool,
+    /// `NaN` is among decimals.
+    pub(super) has_nan: bool,
     /// Flags of [`number::odd`].
     pub(super) odd: u8,
     pub(super) grouped: GroupedFacts,
@@ -69,6 +67,7 @@ impl Default for ColumnState {
             floats: Extent::default(),
             bare_exponent: false,
             sure_float: false,
+            has_nan: false,
             odd: 0,
             grouped: GroupedFacts::default(),
             dates: DateFacts::default(),
@@ -122,6 +121,7 @@ impl ColumnState {
         self.floats.join(&other.floats);
         self.bare_exponent |= other.bare_exponent;
         self.sure_float |= other.sure_float;
+        self.has_nan |= other.has_nan;
         self.odd |= other.odd;
         self.grouped.join(&other.grouped);
         self.dates.join(&other.dates);
@@ -166,6 +166,7 @@ impl ColumnState {
         if self.possible.meet(Kinds::DECIMAL.or(Kinds::FLOAT)) && value.eq_ignore_ascii_case(b"nan") {
             let kinds = Kinds::DECIMAL.or(Kinds::FLOAT);
             self.mark_inexact(if value == b"NaN" { Kinds::FLOAT } else { kinds });
+            self.has_nan |= self.possible.meet(Kinds::DECIMAL);
             return kinds;
         }
         let plain = if self.possible.meet(Kinds::OF_INTEGER) { number::plain(value) } else { None };
@@ -305,7 +306,7 @@ impl ColumnState {
             self.integers = Integers::default();
         }
         if !kept(Kinds::DECIMAL) {
-            self.decimals = Extent::default();
+            (self.decimals, self.has_nan) = (Extent::default(), false);
         }
         if !kept(Kinds::FLOAT) {
             self.floats = Extent::default();

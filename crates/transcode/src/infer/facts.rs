@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::date::{Date, Day, ORDERS, Written};
 use super::grouped::{GroupSet, Grouped, POINT, Side, UNGROUPED_DIGITS_MAX, groups_beside};
 use super::layout::Spelling;
-use super::number::Plain;
+use super::number::{DOUBLE_WRITTEN_DIGITS_MAX, Exponent, Plain};
 use howdah_model::DateOrder;
 
 /// Digits of a group; more in a row are written without.
@@ -148,6 +148,16 @@ impl Extent {
         self.significant_max = self.significant_max.max(significant);
     }
 
+    /// An exponent moves the decimal sign; of a number with one only digits that no double has count as significant.
+    fn observe_side(&mut self, side: &Side, power: Option<i32>) {
+        let Some(power) = power else {
+            return self.observe(side.before, side.decimals, side.significant);
+        };
+        let moved = |digits: u16, by: i32| u16::try_from(i32::from(digits).saturating_add(by)).unwrap_or(0);
+        let significant = if side.significant > DOUBLE_WRITTEN_DIGITS_MAX { side.significant } else { 0 };
+        self.observe(moved(side.before, power).max(1), moved(side.decimals, -power), significant);
+    }
+
     pub(super) fn observe_plain(&mut self, plain: &Plain) {
         self.observe(plain.before, plain.decimals, plain.significant);
     }
@@ -213,6 +223,10 @@ pub(super) mod dressed {
     pub(in super::super) const OPEN_POINT: u16 = 1024;
     /// The minus stands behind the digits.
     pub(in super::super) const MINUS_BEHIND: u16 = 2048;
+    /// There is an exponent that is surely one.
+    pub(in super::super) const EXPONENT: u16 = 4096;
+    /// There is one that may be part of a name: `12E3`.
+    pub(in super::super) const BARE_EXPONENT: u16 = 8192;
 }
 
 /// Numbers in other people's spelling, seen with one decimal sign.
@@ -236,12 +250,13 @@ pub(super) struct GroupedFacts {
 }
 
 impl SideFacts {
-    fn observe(&mut self, side: Option<Side>, all: GroupSet) {
+    /// `power` is that of an exponent.
+    fn observe(&mut self, side: Option<Side>, power: Option<i32>, all: GroupSet) {
         match side {
             None => self.refused = all,
             Some(side) => {
                 self.refused |= all & !side.groups;
-                self.extent.observe(side.before, side.decimals, 0);
+                self.extent.observe_side(&side, power);
             }
         }
         self.settle(all);
@@ -267,8 +282,10 @@ impl GroupedFacts {
 
     pub(super) fn observe(&mut self, value: &Grouped<'_>) {
         let (dot, comma) = value.sides();
-        self.dot.observe(dot, Self::DOT);
-        self.comma.observe(comma, Self::COMMA);
+        let exponent = value.exponent();
+        let power = exponent.map(|(power, _)| power);
+        self.dot.observe(dot, power, Self::DOT);
+        self.comma.observe(comma, power, Self::COMMA);
         if let Some(sign) = value.currency {
             self.currency.join(&Currency::One(sign));
         }
@@ -290,6 +307,8 @@ impl GroupedFacts {
             (address, dressed::ADDRESS),
             (value.minus_behind, dressed::MINUS_BEHIND),
             (value.has_open_point((dot, comma)), dressed::OPEN_POINT),
+            (exponent.is_some_and(|(_, exponent)| exponent == Exponent::Sure), dressed::EXPONENT),
+            (exponent.is_some_and(|(_, exponent)| exponent == Exponent::Bare), dressed::BARE_EXPONENT),
         ] {
             self.dressed |= if is { flag } else { 0 };
         }
@@ -300,12 +319,13 @@ impl GroupedFacts {
     pub(super) fn observe_decimal(&mut self, plain: &Plain) {
         let below_one = plain.significant < plain.before + plain.decimals;
         let group = plain.decimals == 3 && plain.before <= 3 && !below_one;
-        let dot =
-            Side { groups: Self::DOT, before: plain.before, decimals: plain.decimals, first_group: None };
+        let Plain { before, decimals, significant, .. } = *plain;
+        let dot = Side { groups: Self::DOT, before, decimals, significant, first_group: None };
+        let before_comma = before.saturating_add(3);
         let comma =
-            Side { groups: POINT, before: plain.before.saturating_add(3), decimals: 0, first_group: Some(0) };
-        self.dot.observe((plain.before <= UNGROUPED_DIGITS_MAX).then_some(dot), Self::DOT);
-        self.comma.observe(group.then_some(comma), Self::COMMA);
+            Side { groups: POINT, before: before_comma, decimals: 0, significant, first_group: Some(0) };
+        self.dot.observe((before <= UNGROUPED_DIGITS_MAX).then_some(dot), None, Self::DOT);
+        self.comma.observe(group.then_some(comma), None, Self::COMMA);
         self.dressed |= dressed::NO_PERCENT | dressed::NO_PARENTHESES | dressed::POINT_OR_COMMA;
         self.dressed |= if group { dressed::OPEN_POINT } else { 0 };
         self.dressed |= if group && plain.before < 3 { dressed::AMOUNT } else { 0 };

@@ -1,9 +1,10 @@
-//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `$74.69`, `(12)`, `12-`, `12 %`.
+//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `1,5e-05`, `$74.69`, `(12)`, `12-`, `12 %`.
 //!
 //! A value is looked at under both decimal signs at once, since `1,234` is a thousand to one writer and a
 //! little more than one to another; the column decides between them.
 
-use super::number::short;
+use super::cursor::Cursor;
+use super::number::{Exponent, is_in_range, short, significant};
 use core::net::Ipv4Addr;
 
 /// What may stand between groups of digits. The first is a plain space; then those that do not break or
@@ -43,6 +44,8 @@ pub(super) struct Side {
     /// Digits before the decimal sign.
     pub(super) before: u16,
     pub(super) decimals: u16,
+    /// Digits from the first that is not zero on.
+    pub(super) significant: u16,
     /// Digits in the first group, if there are groups.
     pub(super) first_group: Option<u8>,
 }
@@ -60,6 +63,8 @@ pub(super) struct Grouped<'a> {
     english: bool,
     /// Digits, groups and decimal sign.
     pub(super) body: &'a str,
+    /// What is written behind these, from the letter on: `e-05`. Most often nothing.
+    pub(super) powers: &'a str,
 }
 
 impl Grouped<'_> {
@@ -72,15 +77,22 @@ impl Grouped<'_> {
         (dot, comma.filter(|_| !is_group))
     }
 
-    /// The value under this decimal sign.
+    /// The value under this decimal sign. Digits with an exponent have no groups.
     pub(super) fn side(&self, decimal: char) -> Option<Side> {
-        side(self.body, decimal)
+        side(self.body, decimal).filter(|side| self.powers.is_empty() || side.first_group.is_none())
+    }
+
+    /// The power of ten, and whether it may be part of a name.
+    pub(super) fn exponent(&self) -> Option<(i32, Exponent)> {
+        let power = self.powers.get(1..)?.parse().ok()?;
+        let is_sure = self.negative || self.body.contains(['.', ',']) || self.powers.contains(['+', '-']);
+        Some((power, if is_sure { Exponent::Sure } else { Exponent::Bare }))
     }
 
     /// Four numbers from 0 to 255 with points between: the address of a host, as far as its looks go.
     pub(super) fn is_address(&self) -> bool {
         let dressed = self.negative || self.parentheses || self.percent || self.currency.is_some();
-        !dressed && self.body.parse::<Ipv4Addr>().is_ok()
+        !dressed && self.powers.is_empty() && self.body.parse::<Ipv4Addr>().is_ok()
     }
 
     /// The server would read it as it stands, and its point may stand between groups: `1.107`. These are its sides.
@@ -88,7 +100,7 @@ impl Grouped<'_> {
         dot.is_some() && comma.is_some() && self.is_plain() && self.body.contains('.')
     }
 
-    /// It is no more than digits with a point, as PostgreSQL writes numbers.
+    /// It is no more than digits with a point, as PostgreSQL writes numbers, and perhaps an exponent.
     pub(super) fn is_plain(&self) -> bool {
         let dressed = self.parentheses || self.minus_behind || self.percent || self.currency.is_some();
         !dressed && self.body.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
@@ -111,7 +123,7 @@ pub(crate) fn spelled_number(value: &[u8]) -> Option<SpelledNumber> {
     Some(SpelledNumber {
         has_currency: parts.currency.is_some(),
         has_percent: parts.percent,
-        is_whole: is_digits(parts.body),
+        is_whole: is_digits(parts.body) && parts.powers.is_empty(),
     })
 }
 
@@ -128,6 +140,7 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
         currency: None,
         english: false,
         body: "",
+        powers: "",
     };
     let mut body = std::str::from_utf8(value).ok()?;
     loop {
@@ -165,8 +178,17 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
     if !body.starts_with(|c: char| c.is_ascii_digit()) || !body.ends_with(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    found.body = body;
-    Some(found)
+    (found.body, found.powers) = body.split_at(body.find(['e', 'E']).unwrap_or(body.len()));
+    let are_powers = || !found.percent && found.currency.is_none() && has_exponent(body, found.powers);
+    (found.powers.is_empty() || are_powers()).then_some(found)
+}
+
+/// Digits behind the letter, with a sign or without, that leave the number in the range of double precision: beyond that the server
+/// refuses it in such a column.
+fn has_exponent(body: &str, powers: &str) -> bool {
+    let mut behind = Cursor(powers.as_bytes().get(1..).unwrap_or_default());
+    behind.one_of(b"+-");
+    (1..=4).contains(&behind.digits().len()) && behind.is_done() && is_in_range(&body.replace(',', "."))
 }
 
 fn strip_currency(body: &str) -> Option<(char, &str)> {
@@ -207,7 +229,12 @@ fn side(body: &str, decimal: char) -> Option<Side> {
     if whole.len() > 1 && whole.starts_with('0') {
         return None;
     }
-    Some(Side { groups, before: short(digits), decimals, first_group })
+    let significant = match body.split_once(decimal) {
+        Some((_, fraction)) if whole == "0" => significant(b"", fraction.as_bytes()),
+        _ if whole == "0" => 0,
+        _ => short(digits).saturating_add(decimals),
+    };
+    Some(Side { groups, before: short(digits), decimals, significant, first_group })
 }
 
 /// How many digits there are, if all groups are of three; or, as in India, the last of three and the
@@ -277,6 +304,19 @@ mod tests {
             ("-", (false, false)),
             ("$", (false, false)),
             ("1234567890123456789", (false, false)),
+            ("1,5e-05", (false, true)),
+            ("-1,234E+10", (false, true)),
+            ("1.5e3", (true, false)),
+            ("1e-05", (true, true)),
+            ("1.234,5e3", (false, false)),
+            ("1 234e3", (false, false)),
+            ("1,5e", (false, false)),
+            ("1,5e400", (false, false)),
+            ("1,e5", (false, false)),
+            ("00,5e3", (false, false)),
+            ("1,5e3 €", (false, false)),
+            ("1,5e3%", (false, false)),
+            ("1,5ex", (false, false)),
         ] {
             assert_eq!(both(value), expected, "{value}");
         }

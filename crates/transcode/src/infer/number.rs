@@ -9,6 +9,10 @@ use super::kinds::Kinds;
 /// Digits of a decimal that still is one: as many as `numeric(p,s)` can be declared with. More are text.
 pub(super) const DECIMAL_DIGITS_MAX: usize = 1000;
 
+/// Programs write doubles with an exponent and as many significant digits as they need to be read again, up to this number (C's
+/// `DBL_DECIMAL_DIG`). What has more is no double.
+pub(super) const DOUBLE_WRITTEN_DIGITS_MAX: u16 = 17;
+
 /// Why digits may be no number, as flags.
 pub(super) mod odd {
     pub(in super::super) const LEADING_ZERO: u8 = 1;
@@ -149,15 +153,18 @@ fn exponent(value: &[u8], mut cursor: Cursor<'_>) -> bool {
     if !(1..=4).contains(&digits) || !cursor.is_done() {
         return false;
     }
-    let Some(float) = std::str::from_utf8(value).ok().and_then(|text| text.parse::<f64>().ok()) else {
-        return false;
-    };
-    let mantissa = value.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
-    let is_zero = mantissa.clone().all(|byte| !matches!(byte, b'1'..=b'9'));
-    float.is_finite() && (float != 0.0 || is_zero)
+    std::str::from_utf8(value).is_ok_and(is_in_range)
 }
 
-fn significant(before: &[u8], decimals: &[u8]) -> u16 {
+/// These digits, with a point and an exponent, are in the range of double precision.
+pub(super) fn is_in_range(value: &str) -> bool {
+    let Ok(float) = value.parse::<f64>() else { return false };
+    let mut mantissa = value.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    float.is_finite() && (float != 0.0 || mantissa.all(|byte| !matches!(byte, b'1'..=b'9')))
+}
+
+/// Digits from the first that is not zero on.
+pub(super) fn significant(before: &[u8], decimals: &[u8]) -> u16 {
     let digits = before.iter().chain(decimals).skip_while(|digit| **digit == b'0');
     short(digits.count())
 }

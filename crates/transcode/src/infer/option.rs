@@ -74,7 +74,8 @@ fn parse_reading(spelled: &str) -> Option<Reading> {
 fn parse_number(spelled: &str) -> Option<Reading> {
     // Both ways to write a negative number may be in one column.
     let (spelled, minus_behind) = spelled.strip_suffix('-').map_or((spelled, false), |rest| (rest, true));
-    let parts = take_apart(spelled.as_bytes()).filter(|parts| parts.negative == parts.parentheses)?;
+    let parts = take_apart(spelled.as_bytes())
+        .filter(|parts| parts.negative == parts.parentheses && parts.powers.is_empty())?;
     let (whole, decimal) = match parts.body.strip_suffix("56") {
         Some(whole) => {
             let decimal = whole.chars().next_back().filter(|c| matches!(c, '.' | ','))?;
@@ -168,6 +169,7 @@ mod tests {
             "date:d/m",
             "numeric:1x234",
             "numeric:5",
+            "numeric:1234,56e1",
             "numeric:-1234.56",
             "numeric:-1234.56-",
             "a:1.234.56",

@@ -114,6 +114,7 @@ fn plain_number(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
             _ => {}
         }
     }
+    out.extend_from_slice(parts.powers.as_bytes());
     true
 }
 
@@ -344,6 +345,8 @@ mod tests {
             ("1234,56%", "12,5 %", "12.5"),
             ("1'234.56", "1'234'567.8", "1234567.8"),
             ("1,234.56", "12,34,567", "1234567"),
+            ("1234,56", "-2,25E+10", "-2.25E+10"),
+            ("1.234,56", "1e-05", "1e-05"),
         ] {
             assert_eq!(rewritten(&number(spelling), value).as_deref(), Some(expected), "{value}");
         }
@@ -353,6 +356,8 @@ mod tests {
             ("1,234.56", "12%"),
             ("1,234.56", "(1)"),
             ("1234,56", "1.234"),
+            ("1234,56", "1.5e3"),
+            ("1.234,56", "1.234,5e3"),
         ] {
             assert_eq!(rewritten(&number(spelling), value), None, "{value}");
         }

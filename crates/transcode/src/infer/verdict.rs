@@ -6,7 +6,7 @@
 //! later, a column can be widened in place and no value stored so far has lost anything.
 
 use super::column::ColumnState;
-use super::facts::{Currency, DateFacts, SideFacts, dressed, timed};
+use super::facts::{Currency, DateFacts, Extent, SideFacts, dressed, timed};
 use super::grouped::only_group;
 use super::kinds::Kinds;
 use super::layout::casing_sql;
@@ -20,6 +20,10 @@ const DOUBLE_DIGITS_MAX: u16 = 15;
 
 /// Decimals behind which a double could become zero.
 const DOUBLE_DECIMALS_MAX: u16 = 300;
+
+/// Why `12E3` is text.
+const NAMES_WITH_EXPONENT: &str =
+    "digits with an E among them, which need not be numbers: none has a point or a sign";
 
 /// The type of a column, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,22 +175,27 @@ impl ColumnState {
             None => ("numeric".to_owned(), format!("up to {}", self.decimals.decimals_max)),
         };
         let whole = counted(before, "digit");
-        let evidence = format!("numbers of up to {whole} before the point and {decimals} behind it");
+        let nan = if self.has_nan { ", and NaN" } else { "" };
+        let evidence = format!("numbers of up to {whole} before the point and {decimals} behind it{nan}");
         Candidate::new(Kinds::DECIMAL, &type_name, &evidence)
     }
 
     /// Numeric reads exponents, too, and keeps all digits. `12E3` among integers may be an article number.
     fn float(&self) -> Result<Candidate, String> {
         if self.bare_exponent && !self.sure_float {
-            let why = "digits with an E among them, which need not be numbers: none has a point or a sign";
-            return Err(why.to_owned());
+            return Err(NAMES_WITH_EXPONENT.to_owned());
         }
-        let digits = self.floats.significant_max.max(self.integers.digits());
-        if digits <= DOUBLE_DIGITS_MAX && self.floats.decimals_max <= DOUBLE_DECIMALS_MAX {
+        if self.keeps_double(&self.floats) {
             return Ok(Candidate::new(Kinds::FLOAT, "double precision", "numbers, some with an exponent"));
         }
         let evidence = "numbers, some with an exponent and some with more digits than double precision keeps";
         Ok(Candidate::new(Kinds::FLOAT, "numeric", evidence))
+    }
+
+    /// A double prints these numbers and the integers among them as they are.
+    fn keeps_double(&self, extent: &Extent) -> bool {
+        let digits = extent.significant_max.max(self.integers.digits());
+        digits <= DOUBLE_DIGITS_MAX && extent.decimals_max <= DOUBLE_DECIMALS_MAX
     }
 
     fn date(&self) -> Result<Candidate, String> {
@@ -234,16 +243,22 @@ impl ColumnState {
         if has(dressed::MINUS_BEHIND) && !is_amount {
             return Err("digits with a hyphen behind, which need not be numbers".to_owned());
         }
-        let evidence = format!("numbers written like {}", super::spelling(&reading));
+        if has(dressed::BARE_EXPONENT) && !has(dressed::EXPONENT) && side.extent.decimals_max == 0 {
+            return Err(NAMES_WITH_EXPONENT.to_owned());
+        }
+        let exponents =
+            if has(dressed::EXPONENT | dressed::BARE_EXPONENT) { ", some with an exponent" } else { "" };
+        let evidence = format!("numbers written like {}{exponents}", super::spelling(&reading));
         let type_name = self.grouped_type(side);
         Ok(Candidate { kind: Kinds::GROUPED, type_name, reading: Some(reading), evidence })
     }
 
     /// All values are numbers if a comma is their decimal sign, and nothing else says that they are numbers: no groups, no sign of a
-    /// currency or of percent. They may be pairs.
+    /// currency or of percent, no exponent. They may be pairs.
     pub fn may_be_lists(&self) -> bool {
         let is_grouped = self.seen
             && self.possible.meet(Kinds::GROUPED)
+            && self.grouped.dressed & dressed::EXPONENT == 0
             && !self.possible.meet(Kinds::PLAIN_NUMBERS.or(Kinds::DATE));
         let reading = self.decimal_sign().filter(|_| is_grouped).map(|sign| self.number_reading(sign));
         matches!(
@@ -311,6 +326,10 @@ impl ColumnState {
 
     fn grouped_type(&self, side: &SideFacts) -> String {
         let before = side.extent.before_max.max(self.integers.digits()).max(1);
+        if self.grouped.dressed & (dressed::EXPONENT | dressed::BARE_EXPONENT) != 0 {
+            let type_name = if self.keeps_double(&side.extent) { "double precision" } else { "numeric" };
+            return type_name.to_owned();
+        }
         match (side.extent.same_decimals(&self.integers), before) {
             (Some(0), ..=9) => "int".to_owned(),
             (Some(0), ..=18) => "bigint".to_owned(),
@@ -573,6 +592,15 @@ mod tests {
             (&["(12)", "12.5"], "numeric:(1234.56)"),
             (&["12%", "3.5 %"], "numeric:1234.56%"),
             (&["12%", "3.5"], "text"),
+            (&["0,1", "1,5e-05", "3,0"], "double precision:1234,56"),
+            (&["0,5", "1e-05", "2E+10", "12E3", "7"], "double precision:1234,56"),
+            (&["1,5e-05", "0,30000000000000004"], "numeric:1234,56"),
+            (&["1,234567890123456789E+20", "1"], "numeric:1234,56"),
+            (&["1.234,56", "2,5e+10"], "double precision:1.234,56"),
+            (&["1,5e-05", "1.5e-05"], "text"),
+            (&["1,5e-05", "1.5"], "text"),
+            (&["1,5e-05", "007"], "text"),
+            (&["12E3", "1 234"], "text"),
             (&["1,234,567,890,123"], "bigint:1,234.56"),
             (&["1,234,567,890,123,456,789"], "numeric(19,0):1,234.56"),
         ] {
@@ -616,6 +644,7 @@ mod tests {
             (&["{}"], "text"),
             (&["1e5"], "text"),
             (&["1.50", "NaN"], "numeric(3,2)"),
+            (&["15", "NaN"], "numeric"),
             (&["1.50", "nan"], "text"),
             (&["NaN"], "text"),
             (&["1.5", "-0"], "text"),

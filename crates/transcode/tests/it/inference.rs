@@ -12,7 +12,7 @@ use howdah_transcode::infer::{ColumnState, Inferred, Watch, misfit, read};
 /// One value of a sort of which columns are made.
 type Sort = fn(&mut Rng) -> String;
 
-const SORTS: [Sort; 38] = [
+const SORTS: [Sort; 39] = [
     |rng| rng.choice(["True", "False"]).unwrap().to_owned(),
     |rng| format!("{}T{:02}:07:01.{:03}Z", date(rng, "-", [0, 1, 2]), rng.u32(0..24), rng.u32(0..1000)),
     |rng| format!("{} {:02}:59", date(rng, "/", [0, 1, 2]), rng.u32(0..24)),
@@ -25,6 +25,7 @@ const SORTS: [Sort; 38] = [
     |rng| format!("{:.2}", f64::from(rng.i32(-99_999..99_999)) / 100.0),
     |rng| format!("{}.{}", rng.u32(0..2000), rng.u32(0..2000)),
     |rng| format!("{:e}", rng.f64() * 10f64.powi(rng.i32(-320..308))),
+    |rng| format!("{:e}", rng.f64() * 10f64.powi(rng.i32(-320..308))).replace('.', ","),
     |rng| format!("{}", rng.f64()),
     |rng| format!("{:05}", rng.u32(0..99_999)),
     |rng| rng.choice(["true", "false"]).unwrap().to_owned(),

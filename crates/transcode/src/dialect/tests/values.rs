@@ -56,6 +56,7 @@ fn spellings_of_null() {
         ("id,x\n1,a\n2,\n3,c\n", &[""]),
         ("id,x\n1,\\N\n2,b\n3,c\n", &["\\N"]),
         ("id,x\n1,1.5\n2,NaN\n3,2.5\n", &[""]),
+        ("id,x\n1,3\n2,NaN\n3,nan\n", &[""]),
         ("id,x\n1,NA\n2,DE\n3,FR\n", &[""]),
         ("pop,code\n1,US\nNA,DE\n3,NA\n4,FR\n5,IT\n", &["NA"]),
         ("n,pain\n-,none\n3,severe\nnone,mild\n4,none\n5,mild\n", &["none", "-"]),
