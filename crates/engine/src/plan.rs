@@ -36,6 +36,7 @@ mod new_partitions;
 mod new_table;
 mod null_words;
 mod numbering;
+mod observers;
 mod one_spelling;
 mod orders;
 mod part;

@@ -433,7 +433,18 @@ impl HeadReader {
     }
 
     pub(super) fn stored(&self) -> Vec<u8> {
-        self.opened.head.iter().flatten().copied().collect()
+        self.opened.head.iter().map(AsRef::as_ref).collect::<Vec<&[u8]>>().concat()
+    }
+
+    /// The same, not copied where they came at once.
+    pub(super) fn into_stored(mut self) -> Bytes {
+        match self.opened.head.pop_front() {
+            Some(block) if self.opened.head.is_empty() => block,
+            first => {
+                let blocks: Vec<&[u8]> = first.iter().chain(&self.opened.head).map(AsRef::as_ref).collect();
+                blocks.concat().into()
+            }
+        }
     }
 
     /// Only what gives its bytes once, or others the next time, keeps what was read; and what has no more, and is far away.

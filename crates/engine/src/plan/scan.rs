@@ -1,6 +1,7 @@
 //! What the fields of a file hold: the values of its sample, or of all of it, as they would be stored.
 
 use super::finding::Windows;
+use super::observers;
 use crate::values;
 use crate::widen::count_characters;
 use howdah_model::{Escape, Mend, Reading};
@@ -49,7 +50,7 @@ pub(super) struct Columns {
     /// No field is quoted, and backslashes may be those of COPY's text format.
     may_be_text: bool,
     /// Records that say the names of the header again, which hold no values.
-    header: Option<RepeatedHeader>,
+    header: Option<Arc<RepeatedHeader>>,
     /// They are all the values there are.
     pub(super) complete: bool,
     /// The first records as COPY text, each value as it is spelled.
@@ -131,7 +132,8 @@ impl Columns {
         // The lines of a long field that the head cuts are no records.
         let end = finding.head_end_byte.and_then(|end| usize::try_from(end).ok());
         let head = &windows.head[..end.unwrap_or(windows.head.len()).min(windows.head.len())];
-        let all = columns.take_data(finding, whole_lines(head, windows.whole));
+        let head = whole_lines(head, windows.whole);
+        let all = columns.take_data(finding, head, Cut::of(head.len()));
         columns.take_window(finding, &windows.middle, false);
         columns.take_window(finding, before_footer(finding, windows), true);
         Columns { complete: windows.whole && all, ..columns }
@@ -140,7 +142,19 @@ impl Columns {
     /// Those of all plain bytes, as far as they can be read.
     pub(super) fn of_all(finding: &Finding, plain: &[u8]) -> Columns {
         let mut columns = Columns::none(finding);
-        let complete = columns.take_data(finding, plain);
+        let complete = columns.take_data(finding, plain, Cut::of(plain.len()));
+        Columns { complete, ..columns }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_pieces(
+        finding: &Finding,
+        plain: &[u8],
+        piece_bytes: usize,
+        observers: usize,
+    ) -> Columns {
+        let mut columns = Columns::none(finding);
+        let complete = columns.take_data(finding, plain, Cut { piece_bytes, observers });
         Columns { complete, ..columns }
     }
 
@@ -157,18 +171,18 @@ impl Columns {
             characters_max,
             quoted_empty,
             empty_is_null,
-            header: RepeatedHeader::in_copy_text(&finding.names),
+            header: RepeatedHeader::in_copy_text(&finding.names).map(Arc::new),
             may_be_text: finding.may_escape_with.contains(&None),
             ..Columns::default()
         }
     }
 
     /// Those of the table in bytes from the beginning of the file; says whether it was read to its end.
-    fn take_data(&mut self, finding: &Finding, plain: &[u8]) -> bool {
+    fn take_data(&mut self, finding: &Finding, plain: &[u8], cut: Cut) -> bool {
         let end = finding.plain.end_byte.and_then(|end| usize::try_from(end).ok()).unwrap_or(usize::MAX);
         // The same as in plain bytes where the file is UTF-8.
         let shape = Shape { data_start_byte: finding.utf8.start_byte, ..shape(finding) };
-        self.take(&shape, utf8(finding, &plain[..plain.len().min(end)]))
+        self.take(&shape, utf8(finding, &plain[..plain.len().min(end)]), cut)
     }
 
     /// Shows the values of the records in a window to the columns. It begins and perhaps ends anywhere, inside
@@ -207,42 +221,125 @@ impl Columns {
         }
     }
 
-    /// Shows the values of these lines of COPY text to the columns.
-    fn take_lines(&mut self, lines: &[u8]) {
-        let header = self.header.take();
-        let is_header = |line: &&[u8]| header.as_ref().is_some_and(|header| header.is_repeated(line));
-        if header.as_ref().is_some_and(|header| header.may_be_among(lines)) {
-            for line in lines.split_inclusive(|&byte| byte == b'\n').filter(|line| !is_header(line)) {
-                values::of_copy_text(line, |no, value| self.observe(no, value));
+    /// Shows the values of these lines of COPY text to those of the columns that are wanted.
+    pub(super) fn take_lines(&mut self, lines: &[u8], is_wanted: impl Fn(usize) -> bool) {
+        let header = self.header.clone();
+        let mut take = |lines: &[u8]| {
+            values::of_copy_text(lines, |no, value| {
+                if is_wanted(no) {
+                    self.observe(no, value);
+                }
+            });
+        };
+        match header.filter(|header| header.may_be_among(lines)) {
+            Some(header) => {
+                let lines = lines.split_inclusive(|&byte| byte == b'\n');
+                lines.filter(|line| !header.is_repeated(line)).for_each(take);
             }
-        } else {
-            values::of_copy_text(lines, |no, value| self.observe(no, value));
+            None => take(lines),
         }
-        self.header = header;
+    }
+
+    /// What is known so far, for an observer of what comes next.
+    pub(super) fn known(&self) -> Columns {
+        Columns {
+            states: self.states.clone(),
+            among: self.among.clone(),
+            witnesses: vec![Vec::new(); self.witnesses.len()],
+            characters_max: self.characters_max.clone(),
+            quoted_empty: self.quoted_empty.clone(),
+            empty_is_null: self.empty_is_null,
+            may_be_text: self.may_be_text,
+            header: self.header.clone(),
+            ..Columns::default()
+        }
+    }
+
+    /// Takes in what an observer has found in the lines that come next. Which values rule out kinds depends on those before
+    /// them, which the observer did not know all: where any did, the lines are looked at once more.
+    pub(super) fn join(&mut self, lines: &[u8], found: &Columns) {
+        let seen = self.states.iter_mut().zip(&mut self.among).zip(found.states.iter().zip(&found.among));
+        let narrowed: Vec<bool> = seen
+            .map(|((state, among), (found_state, found_among))| {
+                let (mut joined, mut joined_among) = (state.clone(), among.clone());
+                joined_among.join(&mut joined, found_among, found_state);
+                let is_narrowed = joined.kinds() < state.kinds();
+                if !is_narrowed {
+                    (*state, *among) = (joined, joined_among);
+                }
+                is_narrowed
+            })
+            .collect();
+        for (longest, found) in self.characters_max.iter_mut().zip(&found.characters_max) {
+            *longest = (*longest).max(*found);
+        }
+        for (is_there, found) in self.quoted_empty.iter_mut().zip(&found.quoted_empty) {
+            *is_there |= found;
+        }
+        if narrowed.contains(&true) {
+            self.take_lines(lines, |no| narrowed.get(no).is_some_and(|narrowed| *narrowed));
+        }
     }
 
     /// Shows the values of these bytes to the columns, as far as they can be read. What cannot be read here, the
     /// load meets again and reports. Says whether they were read to their end.
-    fn take(&mut self, shape: &Shape, plain: impl Read + Send) -> bool {
+    fn take(&mut self, shape: &Shape, plain: impl Read + Send, cut: Cut) -> bool {
         let counts = Arc::new(Counts::new(shape.fields.len()));
         let plain = Patient { plain, counts: Arc::clone(&counts) };
-        let Ok(mut lines) = mend::reader(shape, plain, counts) else { return false };
-        let mut held = Vec::new();
-        loop {
-            let before = held.len();
-            let mut piece = Read::by_ref(&mut lines).take(PIECE_BYTES as u64);
-            let failed = piece.read_to_end(&mut held).is_err();
-            let end = held.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-            if self.preview.is_empty() {
-                self.preview = values::preview(&held[..end], PREVIEW_RECORDS);
-                self.sample = whole_lines(&held[..end.min(SAMPLE_BYTES)], false).to_vec();
-            }
-            self.take_lines(&held[..end]);
-            if failed || held.len() == before {
-                return !failed;
-            }
-            held.drain(..end);
+        let Ok(lines) = mend::reader(shape, plain, counts) else { return false };
+        let mut pieces = Pieces { lines, bytes: cut.piece_bytes, held: Vec::new(), read: None };
+        let mut first = pieces.next();
+        if let Some(first) = &first {
+            self.preview = values::preview(first, PREVIEW_RECORDS);
+            self.sample = whole_lines(&first[..first.len().min(SAMPLE_BYTES)], false).to_vec();
         }
+        observers::show(self, first.take().into_iter().chain(&mut pieces), cut.observers);
+        pieces.read == Some(true)
+    }
+}
+
+/// How the lines of a file are shown to its columns.
+#[derive(Clone, Copy)]
+struct Cut {
+    piece_bytes: usize,
+    observers: usize,
+}
+
+impl Cut {
+    /// Of so many plain bytes.
+    fn of(plain_bytes: usize) -> Cut {
+        Cut { piece_bytes: PIECE_BYTES, observers: observers::observers(plain_bytes) }
+    }
+}
+
+/// COPY text in pieces of whole lines.
+struct Pieces<R> {
+    lines: R,
+    bytes: usize,
+    /// The beginning of the line that the last piece was cut off at.
+    held: Vec<u8>,
+    /// Nothing more comes: whether it was read to its end.
+    read: Option<bool>,
+}
+
+impl<R: Read> Iterator for Pieces<R> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        while self.read.is_none() {
+            let before = self.held.len();
+            let mut piece = Read::by_ref(&mut self.lines).take(self.bytes as u64);
+            let failed = piece.read_to_end(&mut self.held).is_err();
+            if failed || self.held.len() == before {
+                self.read = Some(!failed);
+            }
+            let end = self.held.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            if end > 0 {
+                let rest = self.held.split_off(end);
+                return Some(std::mem::replace(&mut self.held, rest));
+            }
+        }
+        None
     }
 }
 

@@ -4,8 +4,9 @@ use super::head::{Head, HeadReader, plain_head};
 use super::scan;
 use crate::Context;
 use crate::retry::{self, Patience};
+use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use howdah_model::{Error, ErrorKind, Job, Result};
+use howdah_model::{Codec, Error, ErrorKind, Job, Result};
 use howdah_source::Object;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -77,6 +78,9 @@ impl<'a> Wholes<'a> {
         let Some(found) = &mut head.found else { return Ok(()) };
         let (codec, finding) = (head.codec, found.finding.clone());
         let scanned = tokio::task::spawn_blocking(move || -> Result<Option<scan::Columns>> {
+            if codec == Codec::None {
+                return Ok(all.then(|| scan::Columns::of_all(&finding, &stored)));
+            }
             let (plain, plain_all) = plain_head(codec, None, &stored, FILE_PLAIN_BYTES_MAX, all)?;
             Ok(plain_all.then(|| scan::Columns::of_all(&finding, &plain)))
         });
@@ -91,7 +95,7 @@ impl<'a> Wholes<'a> {
     }
 
     /// The stored bytes of a small object, and whether they are all.
-    async fn read(&self, object: &Object) -> Result<(Vec<u8>, bool)> {
+    async fn read(&self, object: &Object) -> Result<(Bytes, bool)> {
         let mut patience = Patience::new(self.retry_for);
         let mut reader = HeadReader::new(object.clone());
         let wanted = object.stored_bytes().unwrap_or(FILE_BYTES_MAX).min(FILE_BYTES_MAX);
@@ -99,7 +103,7 @@ impl<'a> Wholes<'a> {
         loop {
             let before = reader.reached();
             match self.context.stop.guard(reader.fill(wanted)).await {
-                Ok(all) => return Ok((reader.stored(), all)),
+                Ok(all) => return Ok((reader.into_stored(), all)),
                 Err(error) => {
                     if object.version().is_none() {
                         // The next answer may be another file.

@@ -32,17 +32,13 @@ pub struct Among {
 impl Among {
     /// Takes in one value of whatever kind that is not NULL, as the state of the column does.
     pub fn observe(&mut self, state: &mut ColumnState, value: &[u8]) {
-        self.observe_day(value);
-        let before = if has_numbers(state) {
-            // It stands beside every number.
-            if state.observe_small_integer(value) {
-                return;
-            }
-            Some(state.clone())
-        } else {
-            None
-        };
-        state.observe(value);
+        // It is no day, and stands beside every number.
+        if has_numbers(state) && state.observe_small_integer(value) {
+            return;
+        }
+        let day = self.observe_day(value);
+        let before = has_numbers(state).then(|| state.clone());
+        state.observe_beside(value, day);
         if !has_numbers(state) {
             before.iter().for_each(|before| self.take_numbers(before));
             self.observe_number(value);
@@ -64,8 +60,8 @@ impl Among {
     }
 
     /// Most text is done with at once: days in numbers begin with a digit, others with a letter and have a digit, and one of these
-    /// says all.
-    fn observe_day(&mut self, value: &[u8]) {
+    /// says all. Gives what the value is as a day, if it was looked at.
+    fn observe_day<'v>(&mut self, value: &'v [u8]) -> Option<Option<Written<'v>>> {
         let may_be_day = match trim(value).first() {
             Some(first) if first.is_ascii_digit() => true,
             Some(first) if first.is_ascii_alphabetic() && !self.has_days => {
@@ -73,11 +69,14 @@ impl Among {
             }
             _ => false,
         };
-        let Some(written) = Some(value).filter(|_| may_be_day).and_then(Written::parse) else { return };
-        self.has_days = true;
-        if matches!(written.date, Date::Numbers(_)) {
-            self.days.observe(&written);
+        let day = may_be_day.then(|| Written::parse(value));
+        if let Some(Some(written)) = &day {
+            self.has_days = true;
+            if matches!(written.date, Date::Numbers(_)) {
+                self.days.observe(written);
+            }
         }
+        day
     }
 
     fn observe_number(&mut self, whole: &[u8]) {

@@ -87,11 +87,17 @@ impl ColumnState {
     /// escapes. The empty string is text.
     #[inline]
     pub fn observe(&mut self, value: &[u8]) {
+        self.observe_beside(value, None);
+    }
+
+    /// The same for a value that somebody may have looked at, and what it is as a day.
+    #[inline]
+    pub(super) fn observe_beside(&mut self, value: &[u8], day: Option<Option<Written<'_>>>) {
         if self.possible.is_empty() {
             return;
         }
         if !self.observe_small_integer(value) {
-            self.observe_other(value);
+            self.observe_other(value, day);
         }
     }
 
@@ -142,13 +148,13 @@ impl ColumnState {
         ColumnState { sure_float, ..self.clone() }
     }
 
-    fn observe_other(&mut self, value: &[u8]) {
+    fn observe_other(&mut self, value: &[u8], day: Option<Option<Written<'_>>>) {
         let inner = trim(value);
         // Blanks around a value are passed over by the input of most types, and are not given back.
         let padded = inner.len() < value.len();
         let mut fits = Kinds::NONE;
         if !inner.is_empty() {
-            fits = fits.or(self.observe_number(inner)).or(self.observe_date(inner, value));
+            fits = fits.or(self.observe_number(inner)).or(self.observe_date(inner, value, day));
             fits = fits.or(self.observe_word(inner, padded));
         }
         if padded {
@@ -219,7 +225,7 @@ impl ColumnState {
     }
 
     /// Dates and times of day; `inner` is `value` without blanks around it.
-    fn observe_date(&mut self, inner: &[u8], value: &[u8]) -> Kinds {
+    fn observe_date(&mut self, inner: &[u8], value: &[u8], day: Option<Option<Written<'_>>>) -> Kinds {
         let mut fits = Kinds::NONE;
         if self.possible.meet(Kinds::TIME)
             && let Some(clock) = Clock::parse(inner)
@@ -237,7 +243,7 @@ impl ColumnState {
         if !self.possible.meet(Kinds::DATE.or(Kinds::NAMED_DATE)) {
             return fits;
         }
-        let Some(written) = Written::parse(value) else { return fits };
+        let Some(written) = day.unwrap_or_else(|| Written::parse(value)) else { return fits };
         let (kind, facts) = match written.date {
             Date::Named(_) => (Kinds::NAMED_DATE, &mut self.named_dates),
             Date::YearFirst(_) | Date::Numbers(_) => (Kinds::DATE, &mut self.dates),

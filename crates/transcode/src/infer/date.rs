@@ -199,12 +199,14 @@ fn in_numbers(text: &[u8]) -> Option<(Date, Option<u8>)> {
 /// `Jan 31, 2024`, `31 January 2024`, `31-Jan-24`, `2024-Jan-31`, a weekday in front or not.
 fn named(text: &[u8]) -> Option<Date> {
     let mut words = text.split(|byte| b" -/,.".contains(byte)).filter(|word| !word.is_empty());
-    let mut first = words.next()?;
+    // Most that is no date has too few words, which is cheaper to see than what they are.
+    let (mut first, mut second, mut third) = (words.next()?, words.next()?, words.next()?);
+    let mut behind = words.next();
     if name(first, &WEEKDAYS).is_some() {
-        first = words.next()?;
+        (first, second, third) = (second, third, behind?);
+        behind = words.next();
     }
-    let (second, third) = (words.next()?, words.next()?);
-    if words.next().is_some() {
+    if behind.is_some() {
         return None;
     }
     let found = match (month(first), month(second)) {
@@ -248,6 +250,9 @@ pub(crate) fn month(word: &[u8]) -> Option<u8> {
 
 /// The number of a name, from 1: in full, its first three letters, or `Sept`.
 fn name(word: &[u8], names: &[&str]) -> Option<u8> {
+    if !word.first().is_some_and(u8::is_ascii_alphabetic) {
+        return None;
+    }
     let is_name = |name: &str| {
         let short = word.len() == 3 || word.eq_ignore_ascii_case(b"sept");
         let length = if short { word.len() } else { name.len() };
