@@ -166,6 +166,11 @@ impl TablePlan {
         self.policies.as_ref().map_or_else(|| self.stored_in(), |policies| &policies.relation)
     }
 
+    /// The table was in the catalog when this was planned.
+    pub fn is_there(&self) -> bool {
+        self.table.oid != 0
+    }
+
     /// The dialect of files that nobody reads right by what COPY is told of them.
     pub fn own_dialect(&self) -> Option<&Dialect> {
         let dialect = self.dialect.as_ref()?;

@@ -34,6 +34,36 @@ fn a_further_table_costs_a_plan_less_than_a_round_trip() {
     assert!(many < two + 18, "{two} round trips for 2 tables, {many} for 20");
 }
 
+/// The transactions of a plan for so many tables that are to be made: the statements that the server was asked, but for a few.
+fn asked(database: &Database, tables: usize) -> i64 {
+    let files = Files::new();
+    for no in 0..tables {
+        files.put(&format!("made_{tables}_{no}.csv"), b"a,b\n1,x\n2,y\n");
+    }
+    let transactions = || -> i64 {
+        // What a session has done is counted before it is gone.
+        let others = "SELECT (count(*) = 0)::int FROM pg_stat_activity \
+                      WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        assert!(database.wait_for(others, 1, || true));
+        let sql =
+            "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()";
+        database.value(sql).parse().unwrap()
+    };
+    let before = transactions();
+    let pattern = files.path().join("{table}.csv");
+    howdah("plan").args(["--to", &database.conninfo(), "--create"]).arg(pattern).run(PATIENCE).expect_code(0);
+    transactions() - before
+}
+
+/// What is asked of tables is asked of all of them together, and nothing of one that is not there yet: it was seven statements each, and
+/// a plan for a thousand took seconds.
+#[test]
+fn a_further_table_that_is_to_be_made_costs_a_plan_nothing() {
+    let database = Server::shared(15).database();
+    let (two, many) = (asked(&database, 2), asked(&database, 80));
+    assert!(many < two + 40, "{two} transactions for 2 tables, {many} for 80");
+}
+
 /// A chunk takes three, and a fourth for the first of its table; sequences and statistics a few. It was more than twenty when one table
 /// was asked for after the other.
 #[test]

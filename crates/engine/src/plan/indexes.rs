@@ -108,7 +108,8 @@ pub(super) async fn choose(
     let looks = may_drop(job, rows_to_come, to_load);
     let mut captured = Vec::new();
     if looks || !open.is_empty() {
-        let relations: Vec<&Relation> = tables.iter().map(|table| &table.table.relation).collect();
+        let there = tables.iter().filter(|table| table.is_there());
+        let relations: Vec<&Relation> = there.map(|table| &table.table.relation).collect();
         let looking = capture::look_at_each(session, &relations);
         captured = context.connection.attend(session, looking).await?;
     }
@@ -127,7 +128,7 @@ pub(super) async fn choose(
             notes: Vec::new(),
         };
         if looks || !open.is_empty() {
-            let mut captured = captured.next().flatten();
+            let mut captured = if table.is_there() { captured.next().flatten() } else { None };
             if job.arrival.mode == Mode::Truncate && !begun {
                 // It is emptied before they go.
                 if let Some(captured) = &mut captured {

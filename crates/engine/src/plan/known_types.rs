@@ -3,10 +3,11 @@
 
 use crate::Context;
 use howdah_model::{
-    BinaryType, Bounds, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, TablePlan,
+    BinaryType, Bounds, Column, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, Table, TablePlan,
 };
 use howdah_target::session::Session;
 use howdah_target::session::column_types::{self, ColumnTypes};
+use std::collections::BTreeMap;
 
 /// The beginning of the note; an earlier run's plan has it already.
 const SKIPS: &str = "records that the table does not take";
@@ -50,8 +51,64 @@ pub(super) async fn read_types(
     session: &Session,
     tables: &[TablePlan],
 ) -> Result<Vec<Option<Types>>> {
-    let reading: Vec<_> = tables.iter().map(|table| types_of(session, table)).collect();
+    let new = context.connection.attend(session, new_types(session, tables)).await?;
+    let reading = |table| {
+        let known = of_new(table, &new);
+        async move {
+            match known {
+                Some(known) => Ok(Some(known)),
+                None => types_of(session, table).await,
+            }
+        }
+    };
+    let reading: Vec<_> = tables.iter().map(reading).collect();
     context.connection.attend_each(session, reading).await
+}
+
+/// The types of tables that are going to be made, by their names: a thousand of these have a dozen types.
+async fn new_types(session: &Session, tables: &[TablePlan]) -> Result<Option<NewTypes>> {
+    let mut new = tables.iter().filter(|table| is_new(table));
+    let Some(first) = new.next() else { return Ok(None) };
+    let columns = new.chain([first]).flat_map(|table| &table.table.columns);
+    let by_type: BTreeMap<&String, &Column> = columns.map(|column| (&column.type_name, column)).collect();
+    let of_type =
+        |(name, column): (&&String, &&Column)| Column { name: (*name).clone(), ..(*column).clone() };
+    let table = Table { columns: by_type.iter().map(of_type).collect(), ..first.table.clone() };
+    let names: Vec<String> = by_type.into_keys().cloned().collect();
+    match column_types::read(session, &table, &names).await {
+        // Each table is asked for alone then.
+        Err(error) if error.kind() == ErrorKind::Server => Ok(None),
+        read => {
+            let read = read?;
+            let by_name = names.into_iter().zip(read.columns.iter().cloned()).collect();
+            Ok(Some(NewTypes { by_name, read }))
+        }
+    }
+}
+
+/// What [`new_types`] says of a table that is going to be made.
+fn of_new(table: &TablePlan, new: &Option<NewTypes>) -> Option<Types> {
+    let NewTypes { by_name, read } = new.as_ref().filter(|_| is_new(table))?;
+    let fields: Vec<String> = table.fields.iter().flatten().cloned().collect();
+    if fields.is_empty() {
+        return None;
+    }
+    let of = |name: &String| {
+        let column = table.table.columns.iter().find(|column| column.name == *name)?;
+        by_name.get(&column.type_name).cloned()
+    };
+    let columns = fields.iter().map(of).collect::<Option<Vec<_>>>()?;
+    Some((fields, ColumnTypes { columns, ..read.clone() }))
+}
+
+/// Types of columns that are going to be made, by their names, and what is the same for all.
+struct NewTypes {
+    by_name: BTreeMap<String, Option<(u32, BinaryType)>>,
+    read: ColumnTypes,
+}
+
+fn is_new(table: &TablePlan) -> bool {
+    !table.is_there() && table.table.kind == RelationKind::Table
 }
 
 async fn types_of(session: &Session, table: &TablePlan) -> Result<Option<Types>> {

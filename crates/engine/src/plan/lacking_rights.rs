@@ -10,6 +10,7 @@ use howdah_model::plan::TablePlan;
 use howdah_model::{Error, ErrorKind, Job, Mode, Result, sqlstate};
 use howdah_target::replace;
 use howdah_target::session::{Session, rights};
+use std::collections::BTreeSet;
 
 /// Refuses where the role may not have the rows come in.
 ///
@@ -26,7 +27,11 @@ pub(super) async fn expect_none(
         false => Vec::new(),
     };
     // Who may act for the owner of a table that is replaced has the other rights.
-    let others = tables.iter().filter(|_| lacking.is_empty());
+    let mut asked = BTreeSet::new();
+    let others = tables.iter().filter(|_| lacking.is_empty()).filter(|table| {
+        // What a role may make in a schema, it may make under every name.
+        table.create.is_none() || asked.insert(&table.table.relation.schema)
+    });
     let asking: Vec<_> = others.map(|table| async { Ok(of_table(session, job, table).await) }).collect();
     for told in context.connection.attend_each(session, asking).await? {
         if let Err(error) = told {

@@ -141,8 +141,28 @@ async fn groups(
     let mut seen = BTreeSet::new();
     let written = heads.iter().map(|head| &head.table).filter(|written| seen.insert(*written));
     let written: Vec<String> = written.cloned().collect();
-    let resolving: Vec<_> = written.iter().map(|written| resolve(context, session, job, written)).collect();
+    let creates = job.shaping.told.is_some() && creates(context, job);
+    let mut new = BTreeMap::new();
+    if creates {
+        // Asked for one by one, a thousand that are to be made took a second to be told that they are not there.
+        new = context.connection.attend(session, catalog::new_relations(session, &written)).await?;
+    }
+    let resolving: Vec<_> = written
+        .iter()
+        .map(|written| {
+            let known = new.get(written).cloned();
+            async move {
+                match known {
+                    Some(relation) => Ok((in_own_schema(relation)?, None)),
+                    None => resolve(context, session, job, written).await,
+                }
+            }
+        })
+        .collect();
     let resolved = context.connection.attend_each(session, resolving).await?;
+    if creates {
+        tell_waiting(context, session, job, &written, &resolved).await;
+    }
     let mut relations: BTreeMap<String, Relation> = BTreeMap::new();
     let mut groups: BTreeMap<Relation, Group> = BTreeMap::new();
     for (written, (relation, table)) in written.into_iter().zip(resolved) {
@@ -156,6 +176,28 @@ async fn groups(
     Ok(groups)
 }
 
+fn creates(context: &Context, job: &Job) -> bool {
+    job.shaping.create.unwrap_or_else(|| context.connection.is_embedded())
+}
+
+/// Warns of tables that are to be made though rows of other jobs wait for them.
+async fn tell_waiting(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    written: &[String],
+    resolved: &[(Relation, Option<Table>)],
+) {
+    let new = written.iter().zip(resolved).filter(|(_, (_, table))| table.is_none());
+    let new: Vec<(&String, String)> =
+        new.map(|(written, (relation, _))| (written, relation.to_string())).collect();
+    let relations: Vec<String> = new.iter().map(|(_, relation)| relation.clone()).collect();
+    let told = waiting::told(context, session, job, &relations).await;
+    for (written, told) in new.iter().filter_map(|(written, relation)| Some((written, told.get(relation)?))) {
+        context.warn(format!("{written} is to be made: {told}"));
+    }
+}
+
 /// What the catalog says of the table; none if it is to be made.
 async fn resolve(
     context: &Context,
@@ -163,15 +205,8 @@ async fn resolve(
     job: &Job,
     written: &str,
 ) -> Result<(Relation, Option<Table>)> {
-    let creates = job.shaping.create.unwrap_or_else(|| context.connection.is_embedded());
-    let table = if creates && job.shaping.told.is_some() {
-        let table = catalog::find_table(session, written).await?;
-        if table.is_none()
-            && let Some(told) = waiting::told(context, session, job, written).await
-        {
-            context.warn(format!("{written} is to be made: {told}"));
-        }
-        table
+    let table = if creates(context, job) && job.shaping.told.is_some() {
+        catalog::find_table(session, written).await?
     } else {
         let table = catalog::read_table(session, written).await;
         let hint = match job.shaping.told {

@@ -54,8 +54,16 @@ pub(super) async fn look(session: &Session, plan: &Plan) -> Result<Seen> {
             None => Ok(Vec::new()),
         }
     };
-    let looking: Vec<_> =
-        stored(plan).into_iter().map(|table| table::look(session, &table.table.relation)).collect();
+    let look_at = |table: &TablePlan| {
+        let relation = table.is_there().then(|| table.table.relation.clone());
+        async move {
+            match relation {
+                Some(relation) => table::look(session, &relation).await,
+                None => Ok(Vec::new()),
+            }
+        }
+    };
+    let looking: Vec<_> = stored(plan).into_iter().map(look_at).collect();
     let (now, held, archiver_fails, storages) =
         try_join!(show(session, &SHOWN), held, archiver_fails_since(session), each(looking))?;
     Ok(Seen { now, held, archiver_fails, storages })

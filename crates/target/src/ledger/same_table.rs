@@ -94,13 +94,13 @@ pub(super) fn over_kin(sql: &str) -> String {
 
 /// Jobs that did not end, with the name that their table `$1` has now, where that is another one.
 const RENAMED_SQL: &str = "\
-    SELECT j.job_id, pg_catalog.format('%s.%s', n.nspname, c.relname) \
+    SELECT w, j.job_id, pg_catalog.format('%s.%s', n.nspname, c.relname) \
     FROM @schema@.job j, pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t \
+    CROSS JOIN LATERAL pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) AS w \
     JOIN pg_catalog.pg_class c ON c.oid = (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
     WHERE @is_here@ AND j.status <> 'done' \
-      AND pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) = $1 \
-      AND pg_catalog.format('%s.%s', n.nspname, c.relname) <> $1 \
+      AND w = ANY ($1) AND pg_catalog.format('%s.%s', n.nspname, c.relname) <> w \
       AND EXISTS (SELECT FROM @schema@.chunk s WHERE s.job_id = j.job_id AND s.rows > 0) \
     ORDER BY j.started_at DESC";
 
@@ -132,14 +132,20 @@ impl Ledger {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Jobs that did not end and have stored rows, whose `table`, `schema.name`, has another name by now; with that, the latest first.
+    /// Those of these `tables`, `schema.name`, that have another name by now, each with a job that did not end and has stored rows in
+    /// it, and that name; the latest first. One round trip.
     ///
     /// # Errors
     /// Those of the session.
-    pub async fn renamed(&self, session: &Session, table: &str) -> Result<Vec<(String, String)>> {
+    pub async fn renamed(
+        &self,
+        session: &Session,
+        tables: &[String],
+    ) -> Result<Vec<(String, String, String)>> {
         let sql = RENAMED_SQL.replace("@is_here@", &here_sql("j")).replace("@schema@", &self.quoted);
-        let rows = self.ask(session, &sql, &[(&table, Type::TEXT)], "reading the ledger's plans").await?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        let tables: [(&(dyn ToSql + Sync), Type); 1] = [(&tables, Type::TEXT_ARRAY)];
+        let rows = self.ask(session, &sql, &tables, "reading the ledger's plans").await?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
     }
 
     /// Those of these tables, each with the job that wrote it so, that are the `table` of this OID under another name, a partition of it,

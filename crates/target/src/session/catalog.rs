@@ -7,6 +7,7 @@ use super::{Session, rights};
 use crate::error::session_error;
 use crate::sql::quote_ident;
 use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
+use std::collections::BTreeMap;
 use tokio_postgres::Row;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::types::Type;
@@ -40,6 +41,11 @@ const TABLE_SQL: &str = concat!(
     WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid \
     ORDER BY a.attnum"
 );
+
+/// What CREATE TABLE makes of names.
+const NEW_SQL: &str = "\
+    SELECT p, pg_catalog.current_schema(), EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = p[1]), w \
+    FROM pg_catalog.unnest($1) AS w CROSS JOIN LATERAL pg_catalog.parse_ident(w) AS p";
 
 /// Relations that take rows, to compare a misspelt name with; at most so many are looked at.
 const NAMES_SQL: &str = "\
@@ -113,16 +119,41 @@ pub async fn find_table(session: &Session, written_name: &str) -> Result<Option<
 /// Table, if the name is malformed or the schema does not exist; those of the session.
 pub async fn new_relation(session: &Session, written_name: &str) -> Result<Relation> {
     expect_whole(session, written_name).await?;
-    let sql = "SELECT p, pg_catalog.current_schema(), \
-               EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = p[1]) \
-               FROM pg_catalog.parse_ident($1) AS p";
-    let row = match session.client().query_typed(sql, &[(&written_name, Type::TEXT)]).await {
+    match session.client().query_typed(NEW_SQL, &[(&[written_name].as_slice(), Type::TEXT_ARRAY)]).await {
+        Ok(rows) => made(rows.first(), written_name),
+        Err(error) => Err(name_error(&error, written_name)),
+    }
+}
+
+/// Those of these names under which no table is, and the relations that CREATE TABLE would make, in one round trip. A name that is
+/// left out is another's, or has to be asked for alone: that tells what is wrong with it.
+///
+/// # Errors
+/// Those of the session.
+pub async fn new_relations(
+    session: &Session,
+    written_names: &[String],
+) -> Result<BTreeMap<String, Relation>> {
+    let names: Vec<&str> =
+        written_names.iter().map(String::as_str).filter(|name| name.len() <= NAME_BYTES).collect();
+    let sql = format!("{NEW_SQL} WHERE pg_catalog.to_regclass(w) IS NULL");
+    let rows = match session.client().query_typed(&sql, &[(&names, Type::TEXT_ARRAY)]).await {
         Ok(rows) => rows,
-        Err(error) => return Err(name_error(&error, written_name)),
+        Err(error) if error.as_db_error().is_some() => return Ok(BTreeMap::new()),
+        Err(error) => return Err(session_error(&error, "reading which tables are there")),
     };
-    let parts: Vec<String> = row.first().map(|row| row.get(0)).unwrap_or_default();
-    let current: Option<String> = row.first().and_then(|row| row.get(1));
-    let schema_exists = row.first().is_some_and(|row| row.get(2));
+    let relation = |row| {
+        let name: String = Row::get(row, 3);
+        made(Some(row), &name).ok().map(|relation| (name, relation))
+    };
+    Ok(rows.iter().filter_map(relation).collect())
+}
+
+/// From a row of [`NEW_SQL`].
+fn made(row: Option<&Row>, written_name: &str) -> Result<Relation> {
+    let parts: Vec<String> = row.map(|row| row.get(0)).unwrap_or_default();
+    let current: Option<String> = row.and_then(|row| row.get(1));
+    let schema_exists = row.is_some_and(|row| row.get(2));
     match (parts.as_slice(), current) {
         ([name], Some(schema)) => Ok(Relation { schema, name: name.clone() }),
         ([_], None) => {
