@@ -128,7 +128,9 @@ async fn evolve_under_lock(
         actions.extend(kept.map_err(|error| session_error(&error, "reading how columns keep values"))?);
     }
     if !actions.is_empty() {
-        run(&format!("ALTER TABLE {table} {}", actions.join(", "))).await?;
+        let altered =
+            session.client().batch_execute(&format!("ALTER TABLE {table} {}", actions.join(", "))).await;
+        altered.map_err(|error| not_widened(&error, relation, wider))?;
     }
     run("COMMIT").await?;
     Ok(became)
@@ -318,11 +320,39 @@ pub async fn shown_type(session: &Session, type_name: &str) -> Result<String> {
     Ok(rows.first().map(|row| row.get(0)).unwrap_or_default())
 }
 
+/// The server does not say which column or what else of the table it is about.
+fn not_widened(error: &tokio_postgres::Error, relation: &Relation, wider: &[Wider]) -> Error {
+    let columns: Vec<&str> = wider.iter().map(|column| column.name.as_str()).collect();
+    let what = match wider {
+        [] => "changed".to_owned(),
+        _ => {
+            let to = |column: &Wider| format!("{} become {}", column.name, column.type_name);
+            format!("changed to let {}", wider.iter().map(to).collect::<Vec<_>>().join(" and "))
+        }
+    };
+    let refused = refused_about(error, relation, &what, &columns);
+    let is_of_type = |code: &str| code.starts_with("42") && code != sqlstate::INSUFFICIENT_PRIVILEGE;
+    match refused.hint() {
+        None if !wider.is_empty() && refused.sqlstate().is_some_and(is_of_type) => {
+            refused.with_hint(OF_ITS_TYPE)
+        }
+        _ => refused,
+    }
+}
+
+const OF_ITS_TYPE: &str = "what is made for the type that the column has (a CHECK, an index or its condition, a foreign key, the key of partitions, \
+     a generated column) does not fit the wider one: drop that, and make it again behind the load; or leave out --evolve widen, where \
+     --on-error skip keeps the records that do not fit";
+
 fn refused(error: &tokio_postgres::Error, relation: &Relation, what: &str) -> Error {
+    refused_about(error, relation, what, &[])
+}
+
+fn refused_about(error: &tokio_postgres::Error, relation: &Relation, what: &str, columns: &[&str]) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "changing a table") };
     // Converting what is stored fails with the value in the server's words.
-    let names = [relation.name.as_str(), relation.schema.as_str()];
-    let message = format!("the server says: {}", safe_message(db, names.into_iter()));
+    let names = [relation.name.as_str(), relation.schema.as_str()].into_iter().chain(columns.iter().copied());
+    let message = format!("the server says: {}", safe_message(db, names));
     if db.code().code() == sqlstate::LOCK_NOT_AVAILABLE {
         return server_error(db, &format!("table {relation} cannot be {what} yet: other sessions hold it"));
     }

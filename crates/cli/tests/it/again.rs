@@ -300,3 +300,25 @@ fn a_table_that_a_failed_load_has_made_for_another_header_is_told() {
         assert_eq!(shape(&database, "t"), "id integer, name text");
     }
 }
+
+/// The run behind it does what was planned, and knows that it is done.
+#[test]
+fn columns_that_were_to_be_added_and_widened_are_when_nothing_is_in_the_way_any_more() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    let source = files.put("a.csv", b"id,w,extra\n1,longer,2.5\n");
+    for (no, mode) in ["--mode merge --key id", "--atomic", "--mode replace", ""].into_iter().enumerate() {
+        let table = format!("t{no}");
+        database.sql(&format!(
+            "CREATE TABLE {table} (id int PRIMARY KEY, w varchar(4)); CREATE VIEW in_the_way AS SELECT w FROM {table}"
+        ));
+        let load =
+            load(&database).args(["--table", &table, "--evolve", "widen"]).args(mode.split_whitespace());
+        let load = load.arg(&source);
+        let refused = load.clone().run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("in_the_way"), "{refused}");
+        database.sql("DROP VIEW in_the_way");
+        load.run(PATIENCE).expect_code(0);
+        let stored = format!("SELECT concat_ws(' ', id, w, extra) FROM {table}");
+        assert_eq!(database.value(&stored), "1 longer 2.5", "{mode}");
+    }
+}

@@ -542,3 +542,48 @@ fn a_column_that_becomes_text_keeps_its_collation_and_how_it_stores_values() {
         }
     }
 }
+
+#[test]
+fn what_made_a_column_wider_is_no_bad_record_where_its_chunk_has_one() {
+    let line = |id: u32| match id {
+        4356 => "5,c,7\n".to_owned(),
+        4646 => format!("{id},{},seven\n", "c".repeat(40)),
+        _ => format!("{id},c{id},{id}\n"),
+    };
+    // Wider than the sample of a pipe.
+    let pad = |id: u32| line(id).replace('\n', &format!(",{}\n", "p".repeat(400)));
+    let text: String = (0..6000).map(pad).collect();
+    for (version, encode) in [(13, "auto"), (18, "auto"), (18, "csv")] {
+        let database = Server::shared(version).database();
+        database.sql("CREATE TABLE t (id int UNIQUE, c varchar(8), no int, pad text)");
+        let widening = load(&database).args(["--table", "t", "--evolve", "widen", "--on-error", "skip"]);
+        let widening = widening.args(["--encode", encode, "--job-id", "one", "-"]);
+        let told = widening.stdin(text.as_bytes()).run(PATIENCE).expect_code(3).stderr;
+        assert!(told.contains("read 6,000 = stored 5,999 + rejected 1"), "{version} {encode}\n{told}");
+        assert_eq!(shape(&database, "t"), "id integer, c text, no text, pad text", "{version} {encode}");
+        assert_eq!(database.value("SELECT c || no FROM t WHERE id = 4646"), "c".repeat(40) + "seven");
+    }
+}
+
+#[test]
+fn what_keeps_a_column_from_becoming_wider_is_told() {
+    let rows =
+        "id,a\n".to_owned() + &(0..3000).map(|id| format!("{id},{id}\n")).collect::<String>() + "3000,word\n";
+    let database = Server::shared(18).database();
+    let tables = [
+        "t (id int, a int CHECK (a >= 0))",
+        "t (id int, a int) PARTITION BY RANGE (a); CREATE TABLE p PARTITION OF t DEFAULT",
+        "t (id int, a int REFERENCES k)",
+        "t (id int, a int); CREATE INDEX ON t (id) WHERE a > 5",
+    ];
+    for table in tables {
+        database.sql(&format!(
+            "DROP TABLE IF EXISTS t, k; CREATE TABLE k (a int PRIMARY KEY); CREATE TABLE {table}"
+        ));
+        let widening = load(&database).args(["--table", "t", "--evolve", "widen", "-"]);
+        let told = widening.stdin(rows.as_bytes()).run(PATIENCE).expect_code(1).stderr;
+        let is_told = told.contains("table public.t cannot be changed to let a become text: ")
+            && told.contains("hint: what is made for the type that the column has (a CHECK");
+        assert!(is_told, "{table}\n{told}");
+    }
+}

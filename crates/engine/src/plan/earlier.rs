@@ -5,6 +5,7 @@
 //! another end. Only what may differ between runs is new: sessions, memory, and the columns' types, which the
 //! earlier run may have widened.
 
+use super::evolve;
 use super::head::{Head, HeadReader, Heads};
 use super::identity::{Began, Settled};
 use super::sources::Source;
@@ -404,7 +405,7 @@ pub(super) async fn planned(
     for (planned, table) in plan.tables.iter_mut().zip(tables) {
         planned.changes.retain(|change| !is_made(change, &table));
         planned.changes.iter_mut().for_each(|change| take_type(change, &table));
-        planned.table = table;
+        planned.table = evolve::with_changes(table, &planned.changes);
         let keep = plan.job.toast_compression == ToastCompression::Keep || plan.job.tune == Some(Tune::None);
         planned.toast_compression.take_if(|_| keep);
     }

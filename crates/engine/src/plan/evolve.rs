@@ -10,10 +10,12 @@ use super::tables::Shape;
 use crate::Context;
 use crate::misfits::Misfits;
 use crate::widen::{
-    characters, drops_zone, is_fixed, is_inferred, is_number, needed, needed_as_read, without_limit,
+    characters, drops_zone, holds_text, is_fixed, is_inferred, is_number, needed, needed_as_read,
+    without_limit,
 };
-use howdah_model::{Column, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
+use howdah_model::{Column, Error, ErrorKind, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
 use howdah_target::session::Session;
+use howdah_target::sql::{quote_ident, quote_relation};
 use howdah_transcode::infer::{self, Among, ColumnState};
 use std::collections::BTreeMap;
 
@@ -85,6 +87,20 @@ fn seen(job: &Job, table: &Table, heads: &[Head]) -> BTreeMap<String, Seen> {
     seen
 }
 
+/// The table as it will be when what an earlier run has planned is done, too.
+pub(super) fn with_changes(mut table: Table, changes: &[TableChange]) -> Table {
+    for change in changes {
+        let (TableChange::Add(planned) | TableChange::Widen(planned)) = change;
+        let name = &planned.name;
+        if !table.columns.iter().any(|column| column.name == *name) {
+            table.columns.push(new_column(name.clone()));
+        }
+        let column = table.columns.iter_mut().find(|column| column.name == *name);
+        column.into_iter().for_each(|column| column.type_name.clone_from(&planned.type_name));
+    }
+    table
+}
+
 fn new_column(name: String) -> Column {
     Column {
         name,
@@ -152,6 +168,9 @@ async fn widen(
         wanted = context.connection.attend(session, asking).await?;
     }
     let Some(infer::Inferred { type_name, evidence, .. }) = wanted else { return Ok(None) };
+    if job.arrival.key.contains(&column.name) && type_name == "text" && !holds_text(has) {
+        return Err(other_key(relation, column));
+    }
     column.type_name.clone_from(&type_name);
     let name = column.name.clone();
     Ok(Some(TableChange::Widen(NewColumn {
@@ -161,4 +180,19 @@ async fn widen(
         may_widen: false,
         empty_is_null: false,
     })))
+}
+
+/// The record 007 is that of the row 7 while the key is a number, and a new row once it is text.
+fn other_key(relation: &Relation, column: &Column) -> Error {
+    let Column { name, type_name, .. } = column;
+    let message = format!(
+        "column {name} of {relation} is part of the key, and some value of it is no {type_name}: as text, one key written in two ways \
+         would be two"
+    );
+    Error::new(ErrorKind::Columns, message).with_hint(format!(
+        "mend these values, or leave out --evolve widen: then --on-error skip leaves out their records; if text is meant, ALTER TABLE {} \
+         ALTER COLUMN {} TYPE text first",
+        quote_relation(relation),
+        quote_ident(name)
+    ))
 }

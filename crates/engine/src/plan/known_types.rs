@@ -1,7 +1,9 @@
 //! What the client knows of the columns' types, for loads that go on without bad records: by it, values are told apart that
 //! the server is certain to take.
 
+use super::new_table::may_widen;
 use crate::Context;
+use crate::widen::is_fixed;
 use howdah_model::{
     BinaryType, Bounds, Column, ErrorKind, Job, KnownTypes, OnError, RelationKind, Result, Table, TablePlan,
 };
@@ -35,7 +37,7 @@ pub(super) async fn choose(
         let Some((columns, read)) = found else { continue };
         let types: Option<Vec<BinaryType>> =
             read.columns.into_iter().map(|column| column.map(|(_, of)| of)).collect();
-        let bounds = columns.iter().map(|name| bounds(table, name)).collect();
+        let bounds = columns.iter().map(|name| bounds(job, table, name)).collect();
         let known = |types| KnownTypes { types, bounds, time_zone: read.time_zone };
         table.known = types.filter(|_| read.usual_settings).map(known);
     }
@@ -123,11 +125,13 @@ async fn types_of(session: &Session, table: &TablePlan) -> Result<Option<Types>>
     }
 }
 
-fn bounds(table: &TablePlan, name: &str) -> Bounds {
+fn bounds(job: &Job, table: &TablePlan, name: &str) -> Bounds {
     let column = table.table.columns.iter().find(|column| column.name == name);
     let Some(column) = column else { return Bounds::default() };
+    // A column that becomes wider while rows come takes more than it does now.
+    let keeps_type = is_fixed(&job.arrival) || !may_widen(job, table, column);
     Bounds {
-        chars_max: chars_max(&column.type_name),
+        chars_max: chars_max(&column.type_name).filter(|_| keeps_type),
         type_name: column.type_name.clone(),
         // A partition may have a trigger of its own that fills it.
         not_null: column.not_null && !column.has_default && table.table.kind == RelationKind::Table,

@@ -195,7 +195,7 @@ pub(super) fn has_open(job: &Job, plan: &TablePlan) -> bool {
 }
 
 /// Columns made from a sample, by this job, and with `--evolve widen` all whose type is known here.
-fn may_widen(job: &Job, plan: &TablePlan, column: &Column) -> bool {
+pub(super) fn may_widen(job: &Job, plan: &TablePlan, column: &Column) -> bool {
     if let Some(made) = made(plan).find(|made| made.name == column.name) {
         return made.may_widen;
     }

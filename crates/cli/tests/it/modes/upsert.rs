@@ -302,3 +302,29 @@ fn a_new_row_takes_what_a_changed_one_gives_up() {
         }
     });
 }
+
+/// 007 is the key 7 of the table, and text would make two of it.
+#[test]
+fn a_key_does_not_become_text() {
+    let (files, database) = (Files::new(), Server::shared(18).database());
+    database.sql("CREATE TABLE t (k int PRIMARY KEY, v smallint); INSERT INTO t VALUES (7, 1)");
+    let source = files.put("a.csv", b"k,v\n007,70000\nx,3\n");
+    let to = database.conninfo();
+    let load =
+        howdah("load").args(["--table", "t", "--to", &to, "--key", "k", "--evolve", "widen"]).arg(&source);
+    for mode in ["merge", "insert-new"] {
+        let told = load.clone().args(["--mode", mode]).run(PATIENCE).expect_code(1).stderr;
+        assert!(
+            told.contains("column k of public.t is part of the key, and some value of it is no integer"),
+            "{told}"
+        );
+        assert!(told.contains("hint: mend these values, or leave out --evolve widen"), "{told}");
+    }
+    let numbers = files.put("b.csv", b"k,v\n7,70000\n3000000000,3\n");
+    let load =
+        howdah("load").args(["--table", "t", "--to", &to, "--key", "k", "--evolve", "widen"]).arg(&numbers);
+    load.args(["--mode", "merge"]).run(PATIENCE).expect_code(0);
+    let stored = "SELECT string_agg(format('%s %s', k, v), ', ' ORDER BY k) FROM t";
+    assert_eq!(database.value(stored), "7 70000, 3000000000 3");
+    assert_nothing_left(&database, "widened");
+}
