@@ -13,7 +13,7 @@ pub(crate) use crew::Crew;
 use crate::doubted::expect_nothing_left;
 use crate::left_behind::Left;
 use crate::pipeline::Run;
-use crate::plan::{ToCome, decide_indexes};
+use crate::plan::{ToCome, decide_indexes, is_for_temporary_files, kept_for_temporary_files};
 use crate::retry::{self, Directive, Patience, directive, patiently};
 use crate::settle::put_back_within_ms;
 use crate::statistics::Rebuilt;
@@ -68,8 +68,10 @@ pub(crate) async fn drop_all(run: &Run) -> Result<()> {
 
 fn tell_notes(run: &Run, plan: &IndexesPlan) {
     plan.notes.iter().for_each(|note| run.tell(note.clone()));
+    let kept = kept_for_temporary_files(plan);
+    kept.into_iter().for_each(|kept| run.warn(kept));
     if run.plan.job.indexes == IndexesChoice::Rebuild {
-        for fate in &plan.kept {
+        for fate in plan.kept.iter().filter(|fate| !is_for_temporary_files(fate)) {
             run.tell(format!(
                 "the {} {} of {} is kept: {}",
                 fate.what, fate.name, plan.relation, fate.reason

@@ -62,7 +62,9 @@ mod whole;
 
 pub(crate) use columns::field_targets;
 pub use identity::work_key;
-pub(crate) use indexes::{ToCome, decide as decide_indexes};
+pub(crate) use indexes::{
+    ToCome, decide as decide_indexes, is_for_temporary_files, kept_for_temporary_files,
+};
 pub(crate) use sent_form::chunk_format;
 pub(crate) use triggers::way as way_of_triggers;
 

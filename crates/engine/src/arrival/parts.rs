@@ -23,6 +23,9 @@ const SESSIONS_DEFAULT: u32 = 2;
 const SESSIONS_MAX: u32 = 8;
 /// Staging tables of fewer pages (of 8 kB) are one range: opening a session takes longer than they do.
 const PAGES_MIN: u64 = 128;
+/// Ranges without turns for each of several sessions, as far as there are pages for them: new rows cost half of what changed ones do, and mostly have
+/// the largest keys, so that of two ranges one was done when the other was at half (docs/decisions/2026-11-22-merge.md).
+const RANGES_OF_SESSION: u32 = 2;
 /// Ranges for each session between two turns: while one does its other ranges, the transactions of the others end. Eight
 /// took as long as four.
 const RANGES_BETWEEN_TURNS: u32 = 4;
@@ -57,14 +60,15 @@ impl Cut {
             return Cut { ranges: u32::try_from(ranges).unwrap_or(1), turns: TURNS };
         }
         let most = u32::try_from(pages / PAGES_MIN).unwrap_or(SESSIONS_MAX);
-        Cut { ranges: sessions.min(most).max(1), turns: 1 }
+        let wanted = if sessions == 1 { 1 } else { sessions * RANGES_OF_SESSION };
+        Cut { ranges: wanted.min(most).clamp(1, SESSIONS_MAX), turns: 1 }
     }
 
     fn parts(self) -> u32 {
         self.ranges * self.turns
     }
 
-    /// What the ledger's number of parts says: only with turns there are more than sessions.
+    /// What the ledger's number of parts says: only with turns there are more than the most sessions.
     fn from_parts(parts: u32) -> Cut {
         match parts > SESSIONS_MAX {
             true => Cut { ranges: parts.div_ceil(TURNS), turns: TURNS },

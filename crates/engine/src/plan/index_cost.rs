@@ -9,7 +9,7 @@ use howdah_target::undo::capture::Index;
 
 /// Of the cost of keeping, so much must be saved: figures are no better than that.
 const GAIN_MIN: f64 = 0.1;
-/// Less is not worth a lock on the table.
+/// Less, of all that is dropped of a table, is not worth a lock on it.
 const GAIN_MIN_S: f64 = 0.5;
 
 /// CPU seconds of the server for both ways.
@@ -59,7 +59,8 @@ fn of_row(method: &str, long_keys: bool) -> Option<(f64, f64)> {
 /// A key of an empty table might be worth building behind so many rows, whatever its columns are.
 pub(super) fn may_be_worth_it(rows_to_come: f64) -> bool {
     [false, true].into_iter().filter_map(|long_keys| of_row("btree", long_keys)).any(|(keep_ns, build_ns)| {
-        is_worth_it(&Costs { keep_s: rows_to_come * keep_ns / 1e9, build_s: rows_to_come * build_ns / 1e9 })
+        let costs = Costs { keep_s: rows_to_come * keep_ns / 1e9, build_s: rows_to_come * build_ns / 1e9 };
+        is_worth_it(&costs, gain_s(&costs))
     })
 }
 
@@ -82,10 +83,16 @@ pub(super) fn of_trigger_s(before: bool, rows_to_come: f64) -> f64 {
     rows_to_come * call_ns / 1e9
 }
 
-/// Building anew saves enough.
-pub(super) fn is_worth_it(costs: &Costs) -> bool {
+/// CPU seconds that building anew saves, where figures are good enough to tell; else none.
+pub(super) fn gain_s(costs: &Costs) -> f64 {
     let Costs { keep_s, build_s } = costs;
-    keep_s - build_s > GAIN_MIN * keep_s && keep_s - build_s > GAIN_MIN_S
+    let gain_s = keep_s - build_s;
+    if gain_s > GAIN_MIN * keep_s { gain_s } else { 0.0 }
+}
+
+/// Building anew saves something, and together with the others of the table enough.
+pub(super) fn is_worth_it(costs: &Costs, gain_of_table_s: f64) -> bool {
+    gain_s(costs) > 0.0 && gain_of_table_s > GAIN_MIN_S
 }
 
 #[cfg(test)]
@@ -94,7 +101,8 @@ mod tests {
 
     fn worth_it(method: &str, there: f64, to_come: f64) -> bool {
         let (keep_ns, build_ns) = of_row(method, false).unwrap();
-        is_worth_it(&Costs { keep_s: to_come * keep_ns / 1e9, build_s: (there + to_come) * build_ns / 1e9 })
+        let costs = Costs { keep_s: to_come * keep_ns / 1e9, build_s: (there + to_come) * build_ns / 1e9 };
+        is_worth_it(&costs, gain_s(&costs))
     }
 
     #[test]
@@ -102,6 +110,16 @@ mod tests {
         assert!(!worth_it("btree", 4e6, 4e4));
         assert!(worth_it("btree", 0.0, 4e6));
         assert!(!worth_it("btree", 0.0, 1e4));
+    }
+
+    /// One lock is for all of them.
+    #[test]
+    fn many_that_save_little_each_are_built_together() {
+        let little = Costs { keep_s: 0.05, build_s: 0.02 };
+        assert!(!is_worth_it(&little, gain_s(&little)));
+        assert!(is_worth_it(&little, 20.0 * gain_s(&little)));
+        let nothing = Costs { keep_s: 0.05, build_s: 0.049 };
+        assert!(!is_worth_it(&nothing, 20.0));
     }
 
     #[test]
@@ -112,6 +130,7 @@ mod tests {
 
     #[test]
     fn foreign_keys_of_many_rows_are_validated_at_once() {
-        assert!(is_worth_it(&of_foreign_key(1e6)) && !is_worth_it(&of_foreign_key(1e4)));
+        let is_worth_it = |rows| gain_s(&of_foreign_key(rows)) > GAIN_MIN_S;
+        assert!(is_worth_it(1e6) && !is_worth_it(1e4));
     }
 }

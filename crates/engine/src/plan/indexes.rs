@@ -5,7 +5,8 @@
 //! docs/decisions/2026-11-22-indexes.md.
 
 use super::head::Head;
-use super::{History, index_cost, ledger_of, plain_bytes};
+use super::index_cost::{self, Costs};
+use super::{History, ledger_of, plain_bytes};
 use crate::Context;
 use crate::indexes::restore_command;
 use crate::settle::comes_first;
@@ -314,10 +315,8 @@ impl Decided {
     }
 }
 
-/// What is dropped tells of no record that contradicts it, and cannot come back then.
+/// What is dropped tells of no record that contradicts it, and cannot come back then: not even `--indexes rebuild` asks for that.
 const REFUSES: &str = "--on-error skip: it tells which records are left out";
-const UNTOLD: &str =
-    "--indexes rebuild: records that contradict it are stored, not left out, and it cannot come back then";
 
 /// What compares values by their type cannot come back when its column has another one by then.
 const RETYPED: &str = "--evolve widen: it could not come back if its columns got another type meanwhile";
@@ -352,14 +351,17 @@ pub(crate) fn decide(
         .or(own)
     {
         Some(reason) => (false, reason),
-        None if choice == IndexesChoice::Rebuild && refuses && skips => (true, UNTOLD.to_owned()),
-        None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
         None if refuses && skips => (false, REFUSES.to_owned()),
+        None if choice == IndexesChoice::Rebuild => (true, "--indexes rebuild".to_owned()),
         None => wanted(),
     };
     let needs = |other: &&Loading| other.judges || choice == IndexesChoice::Auto;
     let for_other = |other: &Loading| format!("job {} is loading rows into {}", other.job_id, other.relation);
     let needed = other.filter(needs).map(for_other);
+    let costs = |index: &Index| costs_by_auto(captured, index, rows_to_come);
+    let may_go = captured.indexes.iter().filter(|index| index.keep.is_none());
+    let gain_of_table_s =
+        may_go.filter_map(|index| costs(index).ok()).map(|costs| index_cost::gain_s(&costs)).sum();
     let indexes: Vec<(bool, String)> = captured
         .indexes
         .iter()
@@ -367,7 +369,7 @@ pub(crate) fn decide(
             let own = index.keep.clone().or_else(|| retyped(index.of_types || has_hanging(index)));
             let own = own.or_else(|| too_large(captured, to_come, index.row_bytes));
             let keep = needed.clone().filter(|_| index.refuses || index.computed);
-            let wanted = || wanted_by_auto(captured, index, rows_to_come);
+            let wanted = || wanted_by_auto(costs(index), gain_of_table_s);
             fate(own.or(keep), index.refuses, &wanted)
         })
         .collect();
@@ -415,12 +417,29 @@ fn too_large(captured: &Captured, to_come: ToCome, row_bytes: Option<u64>) -> Op
     };
     let bytes = rows.saturating_mul(SORTED_ROW_BYTES).saturating_add(values_bytes);
     (bytes > limit_bytes).then(|| {
-        format!(
-            "building it may take {} kB of temporary files, and temp_file_limit allows this role {} kB",
-            bytes / 1024,
-            limit_bytes / 1024
-        )
+        format!("building it may take {} kB {OF_TEMPORARY_FILES} {} kB", bytes / 1024, limit_bytes / 1024)
     })
+}
+
+const OF_TEMPORARY_FILES: &str = "of temporary files, and temp_file_limit allows this role";
+
+pub(crate) fn is_for_temporary_files(fate: &IndexFate) -> bool {
+    fate.reason.contains(OF_TEMPORARY_FILES)
+}
+
+/// What stays, and slows rows down, for want of temporary files alone.
+pub(crate) fn kept_for_temporary_files(plan: &IndexesPlan) -> Option<String> {
+    let mut kept = plan.kept.iter().filter(|fate| is_for_temporary_files(fate));
+    let IndexFate { what, name, reason } = kept.next()?;
+    let others = match kept.count() {
+        0 => String::new(),
+        more => format!(", and {more} more with it"),
+    };
+    Some(format!(
+        "the {what} {name} of {} is kept{others}, which slows rows down: {reason}; whoever may set it can run ALTER ROLE ... SET \
+         temp_file_limit = -1",
+        plan.relation
+    ))
 }
 
 /// Each process of a build sorts strings soonest in a CPU's own cache, and the server lets it have so little only where
@@ -442,39 +461,46 @@ const WORKERS_MAX: u32 = 1024;
 /// A table that holds rows must grow by this factor: queries of other sessions need its indexes while the load runs.
 const GROWTH_MIN: f64 = 10.0;
 
-/// What could contradict the rows is only dropped where all rows come from this load: whoever finds a duplicate then
-/// finds it among these.
-fn wanted_by_auto(captured: &Captured, index: &Index, rows_to_come: u64) -> (bool, String) {
+/// What both ways cost, or why it stays. What could contradict the rows is only dropped where all rows come from this load: whoever finds a
+/// duplicate then finds it among these.
+fn costs_by_auto(
+    captured: &Captured,
+    index: &Index,
+    rows_to_come: u64,
+) -> std::result::Result<Costs, String> {
     if index.of_partition {
-        return (false, "how many of the rows go into its partition is not known".to_owned());
+        return Err("how many of the rows go into its partition is not known".to_owned());
     }
     let hangs = |key: &&ForeignKey| !key.own && key.index_oid.is_some_and(|oid| index.oids.contains(&oid));
     let hanging = captured.foreign_keys.iter().find(hangs);
     if let Some(key) = hanging {
-        return (false, format!("the foreign key {} of {} hangs on it", key.name, key.relation));
+        return Err(format!("the foreign key {} of {} hangs on it", key.name, key.relation));
     }
     if !captured.empty && index.refuses {
-        return (false, "the table holds rows, and it goes on refusing what contradicts them".to_owned());
+        return Err("the table holds rows, and it goes on refusing what contradicts them".to_owned());
     }
     if !captured.empty && index.computed {
-        return (false, "the table holds rows, and its expressions might fail on those to come".to_owned());
+        return Err("the table holds rows, and its expressions might fail on those to come".to_owned());
     }
     let (there, to_come) = (captured.rows.round(), rows_to_come as f64);
     if !captured.empty && there * GROWTH_MIN > to_come {
-        return (
-            false,
-            format!(
-                "other sessions may need it: the table holds about {}, {rows_to_come} are to come",
-                counted(there, "row")
-            ),
-        );
+        return Err(format!(
+            "other sessions may need it: the table holds about {}, {rows_to_come} are to come",
+            counted(there, "row")
+        ));
     }
-    let Some(costs) = index_cost::of_index(index, there, to_come) else {
-        return (false, format!("what {} indexes cost was not measured", index.method));
+    index_cost::of_index(index, there, to_come)
+        .ok_or_else(|| format!("what {} indexes cost was not measured", index.method))
+}
+
+fn wanted_by_auto(costs: std::result::Result<Costs, String>, gain_of_table_s: f64) -> (bool, String) {
+    let costs = match costs {
+        Err(reason) => return (false, reason),
+        Ok(costs) => costs,
     };
-    let index_cost::Costs { keep_s, build_s } = costs;
+    let Costs { keep_s, build_s } = costs;
     let figures = format!("keeping it costs about {keep_s:.1} s of CPU, building it {build_s:.1} s");
-    (index_cost::is_worth_it(&costs), figures)
+    (index_cost::is_worth_it(&costs, gain_of_table_s), figures)
 }
 
 /// So few rows come in one chunk, behind which foreign keys are checked. For so few, too, no index is worth dropping.
@@ -488,7 +514,7 @@ fn foreign_key_wanted_by_auto(captured: &Captured, key: &ForeignKey, rows_to_com
         return (true, "rows may come before those that they refer to".to_owned());
     }
     let costs = index_cost::of_foreign_key(rows_to_come as f64);
-    let index_cost::Costs { keep_s, build_s } = costs;
+    let Costs { keep_s, build_s } = costs;
     let figures = format!("keeping it costs about {keep_s:.1} s of CPU, validating it {build_s:.1} s");
-    (index_cost::is_worth_it(&costs), figures)
+    (index_cost::is_worth_it(&costs, index_cost::gain_s(&costs)), figures)
 }
