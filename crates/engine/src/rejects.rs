@@ -16,7 +16,8 @@ use howdah_model::{
 };
 use howdah_target::commit::{ChunkError, ChunkTarget, CopyProgress, Outcome};
 use howdah_target::salvage::{
-    Constraints, Refused, Salvage, is_about_a_row, is_of_constraint, is_raised, refers_to_itself,
+    Constraints, Refused, Salvage, are_in_doubt, is_about_a_row, is_of_constraint, is_raised,
+    refers_to_itself,
 };
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
@@ -118,6 +119,13 @@ pub(crate) async fn store_rest(
         salvage.give_up().await;
         return Err(too_many(run, None, ALL_BAD, ALL_BAD).into());
     }
+    if run.tally.rows_stored() + run.tally.rows_rejected() == 0
+        && let Some(first) = of_no_row(chunk, &refused)
+    {
+        salvage.give_up().await;
+        let error = first.error.clone();
+        return Err(placed(run, chunk, first).await.unwrap_or(error).into());
+    }
     if salvage.is_outdated() {
         run.probes.forget(table_no).await;
     }
@@ -154,9 +162,20 @@ pub(crate) async fn place(
     }
     let Ok(Some(salvage)) = Salvage::begin(session, target, chunk, progress).await else { return failed };
     let Ok(Some(first)) = salvage.first_refused(&|| rows(&run.plan, chunk)).await else { return failed };
-    let Some(reject) = rejects(run, chunk, vec![first]).await.pop() else { return failed };
+    placed(run, chunk, first).await.map_or(failed, ChunkError::from)
+}
+
+/// What is said of the record, with its place.
+async fn placed(run: &Run, chunk: &CopyChunk, refused: Refused) -> Option<Error> {
+    let reject = rejects(run, chunk, vec![refused]).await.pop()?;
     let place = Place { record: reject.record, byte: reject.byte, ..Place::default() };
-    reject.error.at(place).into()
+    Some(reject.error.at(place))
+}
+
+/// All of several records are refused in a way that a broken trigger refuses any.
+fn of_no_row(chunk: &CopyChunk, refused: &[Refused]) -> Option<Refused> {
+    let are_all = refused.len() > 1 && refused.len() as u64 == chunk.origin.records;
+    refused.first().filter(|_| are_all && are_in_doubt(refused)).cloned()
 }
 
 /// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among others

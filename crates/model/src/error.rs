@@ -90,13 +90,21 @@ struct Inner {
     place: Place,
     sqlstate: Option<String>,
     hint: Option<String>,
+    is_met_at_row: bool,
 }
 
 impl Error {
     /// An error of this kind. The message says what, what was expected and what was got.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
         let message = message.into();
-        Error(Box::new(Inner { kind, message, place: Place::default(), sqlstate: None, hint: None }))
+        Error(Box::new(Inner {
+            kind,
+            message,
+            place: Place::default(),
+            sqlstate: None,
+            hint: None,
+            is_met_at_row: false,
+        }))
     }
 
     /// Adds what the user can do. Ends up on a line of its own, after `hint: `.
@@ -128,6 +136,13 @@ impl Error {
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: impl Into<String>) -> Error {
         self.0.sqlstate = Some(sqlstate.into());
+        self
+    }
+
+    /// The server was at a row of a COPY, or in a function, when it met this.
+    #[must_use]
+    pub fn met_at_row(mut self) -> Error {
+        self.0.is_met_at_row = true;
         self
     }
 
@@ -163,6 +178,11 @@ impl Error {
     /// The server's code, if the server reported this.
     pub fn sqlstate(&self) -> Option<&str> {
         self.0.sqlstate.as_deref()
+    }
+
+    /// See [`Error::met_at_row`].
+    pub fn is_met_at_row(&self) -> bool {
+        self.0.is_met_at_row
     }
 
     /// What the user can do.

@@ -85,6 +85,8 @@ pub const CONFIGURATION_LIMIT_EXCEEDED: &str = "53400";
 pub const PROGRAM_LIMIT_EXCEEDED: &str = "54000";
 /// `object_not_in_prerequisite_state`
 pub const OBJECT_NOT_IN_PREREQUISITE_STATE: &str = "55000";
+/// `object_in_use`
+pub const OBJECT_IN_USE: &str = "55006";
 /// `lock_not_available`
 pub const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// `query_canceled`

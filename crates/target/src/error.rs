@@ -53,7 +53,11 @@ fn raised(told: &Error, doing: &str) -> Error {
 /// An error with this text for what the server reported, its kind decided by SQLSTATE alone.
 pub(crate) fn server_error(db: &DbError, message: &str) -> Error {
     let code = db.code().code();
-    let error = Error::new(kind_of_sqlstate(code), message).with_sqlstate(code);
+    let mut error = Error::new(kind_of_sqlstate(code), message).with_sqlstate(code);
+    // What a statement itself is refused for has no context.
+    if db.where_().is_some() {
+        error = error.met_at_row();
+    }
     match server_hint(db) {
         Some(hint) => error.with_hint(hint),
         None => error,

@@ -50,33 +50,49 @@ pub struct Refused {
     pub error: Error,
 }
 
-/// What the server says about a row.
-struct AboutARow {
-    classes: [&'static str; 6],
-    states: [&'static str; 1],
+/// SQLSTATEs, whole classes of them and single ones. Source: PostgreSQL documentation, appendix A.
+struct Sqlstates {
+    classes: &'static [&'static str],
+    states: &'static [&'static str],
 }
 
-/// Data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large. Source: PostgreSQL documentation, appendix A.
-const ABOUT_A_ROW: AboutARow =
-    AboutARow { classes: ["22", "23", "44", "P0", "38", "39"], states: [sqlstate::PROGRAM_LIMIT_EXCEEDED] };
-
-/// What no value is to blame for, even where COPY was reading one: connections, transactions, resources, what is in use, operators, the
-/// system (classes); rights, and tables or indexes that are damaged (states).
-const NOT_ABOUT_A_VALUE: (&[&str], &[&str]) = (
-    &["08", "25", "28", "40", "53", "54", "55", "57", "58", "F0"],
-    &[sqlstate::INSUFFICIENT_PRIVILEGE, sqlstate::DATA_CORRUPTED, sqlstate::INDEX_CORRUPTED],
-);
-
-/// COPY names a column where its type's input function has refused a value, with whatever SQLSTATE that has: a `tsvector` says
-/// 42601 and a `regclass` 42P01.
-fn is_about_a_value(error: &Error, sqlstate: &str) -> bool {
-    error.place().column.is_some() && !sqlstate.is_empty() && is_of_a_value(sqlstate)
+impl Sqlstates {
+    fn hold(&self, sqlstate: &str) -> bool {
+        self.classes.iter().any(|class| sqlstate.starts_with(class)) || self.states.contains(&sqlstate)
+    }
 }
 
-/// What has failed with this SQLSTATE while a value was read may have failed because of the value.
-pub(crate) fn is_of_a_value(sqlstate: &str) -> bool {
-    let (classes, states) = NOT_ABOUT_A_VALUE;
-    !classes.iter().any(|class| sqlstate.starts_with(class)) && !states.contains(&sqlstate)
+/// What the server says about a row, wherever it was: data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
+const ABOUT_A_ROW: Sqlstates =
+    Sqlstates { classes: &["22", "23", "44", "P0", "38", "39"], states: &[sqlstate::PROGRAM_LIMIT_EXCEEDED] };
+
+/// What no row is to blame for, even where the server was at one: connections, transactions, resources, operators, the system (classes);
+/// what others hold, and tables or indexes that are damaged (states).
+const NOT_ABOUT_A_ROW: Sqlstates = Sqlstates {
+    classes: &["08", "25", "28", "40", "53", "57", "58", "F0"],
+    states: &[
+        sqlstate::OBJECT_IN_USE,
+        sqlstate::LOCK_NOT_AVAILABLE,
+        sqlstate::DATA_CORRUPTED,
+        sqlstate::INDEX_CORRUPTED,
+    ],
+};
+
+/// What has failed with this SQLSTATE while the server was at a row may have failed because of it: a `tsvector` is refused with 42601, a
+/// `regclass` with 42P01, and functions raise what they like.
+pub(crate) fn may_be_of_a_row(sqlstate: &str) -> bool {
+    !sqlstate.is_empty() && !NOT_ABOUT_A_ROW.hold(sqlstate)
+}
+
+/// Of so many rows of a chunk, none of which is stored, none is to blame.
+const DOUBTED_MAX: usize = 1000;
+
+/// They may be refused for what is wrong with a function or trigger, and not with any of them: one that is missing has 42P01.
+pub fn are_in_doubt(refused: &[Refused]) -> bool {
+    refused.iter().all(|Refused { error, .. }| {
+        let sqlstate = error.sqlstate().unwrap_or_default();
+        error.is_met_at_row() && error.place().column.is_none() && !ABOUT_A_ROW.hold(sqlstate)
+    })
 }
 
 /// The server said this about a row, not about itself, the table or the session: another row may well be stored.
@@ -86,9 +102,7 @@ pub fn is_about_a_row(error: &Error) -> bool {
         return true;
     }
     error.kind() == ErrorKind::Server
-        && (ABOUT_A_ROW.classes.iter().any(|class| sqlstate.starts_with(class))
-            || ABOUT_A_ROW.states.contains(&sqlstate)
-            || is_about_a_value(error, sqlstate))
+        && (ABOUT_A_ROW.hold(sqlstate) || error.is_met_at_row() && may_be_of_a_row(sqlstate))
 }
 
 /// A function or trigger in PL/pgSQL raised it.
@@ -250,7 +264,7 @@ impl<'a> Salvage<'a> {
             self.show(&left, &known, &Showing { asks: false, ..showing }, &mut refused).await?;
         }
         refused.sort_by_key(|refused| refused.row);
-        self.bear(bear, refused.len()).await?;
+        self.bear(bear, &refused, refused.len()).await?;
         Ok(refused)
     }
 
@@ -409,12 +423,18 @@ impl<'a> Salvage<'a> {
         Ok(Outcome::Stored { receipt, copy_time: copied - self.started, commit_time: copied.elapsed() })
     }
 
+    /// `counted` of these are before the row that was looked at last.
     async fn bear(
         &mut self,
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
-        refused: usize,
+        refused: &[Refused],
+        counted: usize,
     ) -> Result<(), ChunkError> {
-        let Err(error) = bear(self.stored, refused as u64) else { return Ok(()) };
+        let borne = match refused.get(..DOUBTED_MAX) {
+            Some(first) if self.stored == 0 && are_in_doubt(first) => Err(first[0].error.clone()),
+            _ => bear(self.stored, counted as u64),
+        };
+        let Err(error) = borne else { return Ok(()) };
         commit::roll_back(self.session).await;
         Err(error.into())
     }

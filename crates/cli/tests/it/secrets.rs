@@ -355,7 +355,9 @@ fn what_a_function_has_looked_for_and_not_found_is_not_shown() {
             let to = database.conninfo();
             let told =
                 howdah("load").args(["--table", "t", "--to", &to]).args(mode).arg(&source).run(PATIENCE);
-            assert_eq!(told.code, Some(1), "{sql} {mode:?}: {}", told.stderr);
+            // No record is to blame for what the system refuses.
+            let is_skipped = mode == ["--on-error", "skip"] && sqlstate != "58P01";
+            assert_eq!(told.code, Some(if is_skipped { 3 } else { 1 }), "{sql} {mode:?}: {}", told.stderr);
             assert!(!told.stderr.contains("secret"), "{sql} {mode:?}: {}", told.stderr);
             assert!(told.stderr.contains(sqlstate), "{sql} {mode:?}: {}", told.stderr);
         }

@@ -75,6 +75,27 @@ pub(super) const UNIQUES_SQL: &str = "\
     WHERE i.indrelid = $1 AND i.indisunique AND NOT i.indisexclusion AND i.indislive AND i.indisready \
     ORDER BY i.indisprimary DESC, x.relname";
 
+/// Other indexes that compute something from a row, in the columns of [`UNIQUES_SQL`]; nothing is equal in them.
+pub(super) const COMPUTED_INDEXES_SQL: &str = "\
+    SELECT x.relname::pg_catalog.text, NULL::pg_catalog.text, m.amname::pg_catalog.text, \
+           pg_catalog.pg_get_expr(i.indpred, i.indrelid), false, \
+           ARRAY(SELECT pg_catalog.pg_get_indexdef(i.indexrelid, k.no, false) \
+                 FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no), \
+           pg_catalog.array_fill(NULL::pg_catalog.text, ARRAY[i.indnkeyatts::pg_catalog.int4]), \
+           pg_catalog.array_fill(NULL::pg_catalog.text, ARRAY[i.indnkeyatts::pg_catalog.int4]), \
+           ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indrelid \
+                 AND (a.attnum = ANY (i.indkey) OR EXISTS ( \
+                     SELECT FROM pg_catalog.pg_depend p \
+                     WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
+                       AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
+           false, false, false \
+    FROM pg_catalog.pg_index i \
+    JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
+    JOIN pg_catalog.pg_am m ON m.oid = x.relam \
+    WHERE i.indrelid = $1 AND NOT i.indisunique AND NOT i.indisexclusion AND i.indislive AND i.indisready \
+      AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL) \
+    ORDER BY x.relname";
+
 /// Exclusion constraints and keys WITHOUT OVERLAPS, in the columns of [`UNIQUES_SQL`], with their operators in place of
 /// equalities.
 pub(super) const EXCLUSIONS_SQL: &str = "\

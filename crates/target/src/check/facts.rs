@@ -2,7 +2,8 @@
 
 use super::DOING;
 use super::catalog_sql::{
-    CHECKS_SQL, COLUMNS_SQL, EXCLUSIONS_SQL, FOREIGN_SQL, LEAVES_SQL, OTHERS_SQL, TABLE_SQL, UNIQUES_SQL,
+    CHECKS_SQL, COLUMNS_SQL, COMPUTED_INDEXES_SQL, EXCLUSIONS_SQL, FOREIGN_SQL, LEAVES_SQL, OTHERS_SQL,
+    TABLE_SQL, UNIQUES_SQL,
 };
 use crate::error::session_error;
 use crate::session::Session;
@@ -131,6 +132,8 @@ pub struct Facts {
     pub(super) uniques: Vec<Unique>,
     /// Exclusion constraints, and keys WITHOUT OVERLAPS; their operators stand for equality.
     pub(super) exclusions: Vec<Unique>,
+    /// Other indexes, whose expressions or predicates may fail for a row.
+    pub(super) computed_indexes: Vec<Unique>,
     pub(super) foreign: Vec<Foreign>,
     pub(super) others: Vec<Other>,
 }
@@ -234,6 +237,11 @@ impl Facts {
         self
     }
 
+    /// Nor are indexes of which no more can be told than that they fail: where one does, COPY says so of each row.
+    pub(crate) fn without_computed_indexes(self) -> Facts {
+        Facts { computed_indexes: Vec::new(), ..self }
+    }
+
     pub(crate) fn has_column(&self, name: &str) -> bool {
         self.columns.iter().any(|column| column.name == name)
     }
@@ -294,6 +302,7 @@ impl Facts {
             checks: ask(CHECKS_SQL).await?.iter().map(check).collect(),
             uniques: ask(UNIQUES_SQL).await?.iter().map(unique).collect(),
             exclusions: ask(EXCLUSIONS_SQL).await?.iter().map(unique).collect(),
+            computed_indexes: ask(COMPUTED_INDEXES_SQL).await?.iter().map(unique).collect(),
             foreign: ask(FOREIGN_SQL).await?.iter().map(foreign).collect(),
             others: ask(OTHERS_SQL).await?.iter().map(other).collect(),
         })
@@ -332,6 +341,7 @@ impl Facts {
             checks: Vec::new(),
             uniques: Some(primary).filter(|primary| !primary.parts.is_empty()).into_iter().collect(),
             exclusions: Vec::new(),
+            computed_indexes: Vec::new(),
             foreign: Vec::new(),
             others: Vec::new(),
         }

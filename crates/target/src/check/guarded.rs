@@ -10,6 +10,10 @@ use crate::error::session_error;
 use crate::session::Session;
 use howdah_model::Result;
 
+/// Classes of SQLSTATEs that a row may be to blame for. Not that of what is not found (42): a function may find it when a row is stored, by
+/// another `search_path`.
+const ABOUT_A_ROW: &str = "'0A', '21', '22', '23', '2F', '38', '39', '44', '54', 'P0', 'XX'";
+
 /// A condition that each row must meet, and the rows.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
@@ -47,8 +51,8 @@ impl Condition {
                      BEGIN \
                          SELECT ({}) INTO met FROM ({row}) AS {}; \
                          IF NOT met THEN code := '{}'; END IF; \
-                     EXCEPTION WHEN OTHERS THEN \
-                         IF pg_catalog.left(SQLSTATE, 2) NOT IN ('0A', '22', '23', '2F', '38', '39', '44', 'P0') THEN RAISE; END IF; \
+                     EXCEPTION WHEN OTHERS OR assert_failure THEN \
+                         IF pg_catalog.left(SQLSTATE, 2) NOT IN ({ABOUT_A_ROW}) OR SQLSTATE IN ('XX001', 'XX002') THEN RAISE; END IF; \
                          code := SQLSTATE; \
                      END; \
                      IF code IS NOT NULL THEN RETURN NEXT; END IF; \

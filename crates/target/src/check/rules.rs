@@ -94,6 +94,7 @@ pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool,
         of_table.partitions();
         rows.facts.uniques.iter().for_each(|unique| of_table.unique(unique));
         rows.facts.exclusions.iter().for_each(|exclusion| of_table.exclusion(exclusion));
+        rows.facts.computed_indexes.iter().for_each(|index| of_table.computed_index(index));
         rows.facts.foreign.iter().for_each(|foreign| of_table.foreign(foreign));
         of_table.others();
     }

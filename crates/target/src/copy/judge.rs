@@ -8,7 +8,7 @@
 //! table, and as parameters only of a role that may make none.
 
 use super::server_error::input_without_values;
-use crate::salvage::is_of_a_value;
+use crate::salvage::may_be_of_a_row;
 use crate::sql::quote_relation;
 use howdah_model::Relation;
 use std::pin::pin;
@@ -112,7 +112,7 @@ pub(crate) async fn judge(
         Verdict { no, sqlstate, message }
     };
     let verdicts = rows.iter().map(verdict);
-    Ok(verdicts.filter(|verdict| is_of_a_value(&verdict.sqlstate)).collect())
+    Ok(verdicts.filter(|verdict| may_be_of_a_row(&verdict.sqlstate)).collect())
 }
 
 /// Brings the values into a temporary table that is empty before the transaction and behind it.

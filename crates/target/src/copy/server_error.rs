@@ -157,7 +157,9 @@ pub(crate) fn told_error<'a>(
     let message =
         message_without_values(if is_own { sqlstate } else { sqlstate::RAISE_EXCEPTION }, message, &known);
     let place = Place { column: column.map(str::to_owned), ..Place::default() };
-    with_advice(Error::new(kind_of_sqlstate(sqlstate), message).with_sqlstate(sqlstate).at(place))
+    with_advice(
+        Error::new(kind_of_sqlstate(sqlstate), message).with_sqlstate(sqlstate).at(place).met_at_row(),
+    )
 }
 
 fn with_advice(error: Error) -> Error {

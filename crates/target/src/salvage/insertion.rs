@@ -12,7 +12,7 @@
 
 use super::probe::temporary;
 use super::show::{Showing, Way};
-use super::{ABOUT_A_ROW, Refused, Salvage};
+use super::{NOT_ABOUT_A_ROW, Refused, Salvage};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
 use crate::copy::server_error::told_error;
@@ -214,8 +214,8 @@ fn body(
          WHERE pg_catalog.setval('{SEQUENCE}', s.{place}) >= 0",
         fields = of("s"),
     );
-    let classes: Vec<String> = ABOUT_A_ROW.classes.iter().map(|class| quote_literal(class)).collect();
-    let states: Vec<String> = ABOUT_A_ROW.states.iter().map(|state| quote_literal(state)).collect();
+    let classes: Vec<String> = NOT_ABOUT_A_ROW.classes.iter().map(|class| quote_literal(class)).collect();
+    let states: Vec<String> = NOT_ABOUT_A_ROW.states.iter().map(|state| quote_literal(state)).collect();
     let again = |first: &str, behind: &str, width: &str| {
         format!("{function}({first}, {behind}, {width}, job, file_no, chunk_no)")
     };
@@ -242,7 +242,7 @@ fn body(
                  GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, said = MESSAGE_TEXT, said_at = PG_EXCEPTION_CONTEXT, \
                      column_name = COLUMN_NAME, relation_name = TABLE_NAME, rule_name = CONSTRAINT_NAME, \
                      type_name = PG_DATATYPE_NAME; \
-                 IF NOT (pg_catalog.left(code, 2) IN ({classes}) OR code IN ({states})) THEN RAISE; END IF; \
+                 IF pg_catalog.left(code, 2) IN ({classes}) OR code IN ({states}) THEN RAISE; END IF; \
                  names := ARRAY[relation_name, rule_name, type_name, column_name]; \
                  reached := pg_catalog.currval('{SEQUENCE}'); \
                  SELECT pg_catalog.max(r.{place}), pg_catalog.count(*) INTO final, tried FROM {rows} r \
@@ -294,7 +294,7 @@ impl Salvage<'_> {
             width = best_width(tried, refused.len() - before, began.elapsed());
             let last = some.last().copied().unwrap_or_default();
             let behind = known.len() - known.partition_point(|known| *known <= last);
-            self.bear(showing.bear, refused.len() - behind).await?;
+            self.bear(showing.bear, refused, refused.len() - behind).await?;
         }
         self.inserted = Some((refused.len() - before).saturating_mul(ONE_OF) >= rows.len());
         Ok(true)

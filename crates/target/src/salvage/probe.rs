@@ -151,7 +151,7 @@ impl Probe {
         if facts.may_change_rows() {
             return Ok(None);
         }
-        let facts = facts.without_exclusions().without_not_null_in_leaves();
+        let facts = facts.without_exclusions().without_computed_indexes().without_not_null_in_leaves();
         let Some(probe) = Probe::new(facts, plan, sent) else { return Ok(None) };
         Probe { stamp, ..probe }.with_what_is_feasible(session).await
     }

@@ -130,7 +130,7 @@ impl Salvage<'_> {
                 broken += usize::from(is_of_constraint(&error));
                 refused.push(Refused { row: *row, error });
                 let behind = known.len() - known.partition_point(|known| known < row);
-                self.bear(showing.bear, refused.len() - behind).await?;
+                self.bear(showing.bear, refused, refused.len() - behind).await?;
                 continue;
             }
             let named = line.and_then(|line| self.named(&showing.way, some, line, &error));

@@ -55,6 +55,30 @@ fn an_expression_that_fails_for_a_row_makes_that_row_bad_and_no_other() {
     }
 }
 
+/// Also of one that is no key, and with whatever a function fails.
+#[test]
+fn an_index_that_cannot_be_computed_for_a_row_makes_that_row_bad() {
+    let (database, files) = scene(
+        15,
+        "CREATE FUNCTION deep(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+             IF $1 = 5 THEN RETURN public.deep($1); END IF; ASSERT $1 <> 6; RETURN true; END $$; \
+         CREATE TABLE t (r int, code int, CONSTRAINT deep CHECK (deep(code))); \
+         CREATE INDEX quotient ON t ((10 / code)); CREATE INDEX part ON t (r) WHERE 10 / (code - 3) > 0",
+        "r,code\n1,1\n2,0\n3,9\n4,3\n5,5\n6,6\n",
+    );
+    let told = report(&check(&database, &[&files.path().join("a.csv")]), 3);
+    let mut found = kinds(&told);
+    found.sort_by_key(|(.., record)| *record);
+    let expected = [
+        kind("22012", "quotient", 2),
+        kind("22012", "part", 4),
+        kind("54001", "deep", 5),
+        kind("P0004", "deep", 6),
+    ];
+    assert_eq!(found, expected, "{told:#}");
+    assert_eq!(not_checked(&told), "", "{told:#}");
+}
+
 #[test]
 fn partitions_that_take_no_row_are_told_and_so_are_bounds_of_a_partition() {
     for major in MAJORS {

@@ -12,6 +12,7 @@ mod reload;
 mod sqlstates;
 mod stopped;
 mod tried;
+mod whatever;
 mod whose;
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
