@@ -290,8 +290,7 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
         [(&relation, Type::TEXT), (&wanted, Type::TEXT_ARRAY), (&key, Type::TEXT_ARRAY)];
     let rows = session.rows(COLUMNS_SQL, &parameters, "reading the table's columns").await?;
     if rows.len() != wanted.len() {
-        let message = format!("columns of {} are gone that the files fill", plan.table.relation);
-        return Err(Error::new(ErrorKind::Table, message).with_hint("run the same command again"));
+        return Err(missing(&plan.table.relation, &wanted, &rows));
     }
     let column = |row: &Row| Column {
         name: row.get(0),
@@ -300,6 +299,23 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
         not_null: row.get(3),
     };
     Ok(rows.iter().map(column).chain(made).collect())
+}
+
+/// Of the columns that the files fill the table has these alone, none where it is gone.
+fn missing(relation: &Relation, wanted: &[&String], found: &[Row]) -> Error {
+    let is_found = |name: &&&String| found.iter().any(|row| row.get::<_, &str>(0) == name.as_str());
+    let missing: Vec<&str> = wanted.iter().filter(|name| !is_found(name)).map(|name| name.as_str()).collect();
+    let (what, place) = match found {
+        [] => {
+            let what = format!("{relation} is gone, or has none of the columns that the files fill");
+            (what, ", or its schema,")
+        }
+        _ => (format!("{relation} has no {} any more, which the files fill", missing.join(", ")), ","),
+    };
+    Error::new(ErrorKind::Table, format!("{what}: dropped or renamed since the load was planned")).with_hint(format!(
+        "if it was renamed, give it its name back{place} and the same command goes on; if it was dropped, make it anew, and the same \
+         command with --force loads everything from the beginning"
+    ))
 }
 
 /// Columns that the table is going to have and has not yet, or has with another type: nothing is changed for a check. What collation

@@ -1,6 +1,6 @@
 //! A table is emptied before its rows come, once for each job; and the look whether somebody else has.
 
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::{missing_beside_others, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
@@ -175,6 +175,9 @@ pub(crate) async fn sees_all_rows(session: &Session, relation: &Relation) -> Res
 
 pub(crate) fn refused(error: &tokio_postgres::Error, relation: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "emptying the table") };
+    if let Some(error) = missing_beside_others(db, relation) {
+        return error;
+    }
     let names = [relation.name.as_str(), relation.schema.as_str()];
     let message =
         format!("{relation} cannot be emptied: the server says: {}", safe_message(db, names.into_iter()));

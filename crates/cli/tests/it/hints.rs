@@ -227,7 +227,7 @@ fn a_column_that_is_renamed_while_rows_come_gets_its_name_back() {
     open_gate(&scene.database);
     let told = running.wait(PATIENCE).expect_code(1).stderr;
     assert!(
-        told.contains("public.t was changed while rows came into it: the server says: column \"note\""),
+        told.contains("public.t was changed while the load was at work: the server says: column \"note\""),
         "{told}"
     );
     assert!(told.contains("hint: if the column was renamed, give it its name back"), "{told}");

@@ -5,7 +5,7 @@ use super::statements::{PASS_OWN_SQL, Span};
 use super::table::Into;
 use super::{AGAIN, BROKEN_HINT, DOING};
 use crate::build::{lift_sql, with_lift};
-use crate::copy::server_error::{is_of_policy, safe_message};
+use crate::copy::server_error::{is_of_policy, missing_beside_others, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
@@ -381,6 +381,9 @@ fn typed<'a>(values: &'a [&'a String]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
 fn refused(error: &tokio_postgres::Error, into: &Into) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, DOING) };
     let relation = &into.relation;
+    if let Some(error) = missing_beside_others(db, relation) {
+        return error;
+    }
     let names = into.columns.iter().map(|column| column.name.as_str());
     let told = safe_message(db, names.chain([relation.name.as_str(), relation.schema.as_str()]));
     let message = match db.code().code() {

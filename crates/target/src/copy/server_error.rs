@@ -61,11 +61,8 @@ pub(crate) fn copy_error(
     shown: &Relation,
     columns: &[String],
 ) -> CopyError {
-    if is_gone(db) {
-        return CopyError { error: gone(db, relation, shown), line: None, is_of_empty: false };
-    }
-    if db.code().code() == sqlstate::UNDEFINED_COLUMN && db.where_().is_none() {
-        return CopyError { error: changed(db, relation, shown), line: None, is_of_empty: false };
+    if let Some(error) = missing(db, relation, shown) {
+        return CopyError { error, line: None, is_of_empty: false };
     }
     let spot = db.where_().and_then(|context| find_spot(context, relation, columns));
     let column = db.column().map(str::to_owned).or_else(|| spot.as_ref()?.column.clone());
@@ -106,6 +103,29 @@ pub(crate) fn copy_error(
 /// How messages about such a value begin to quote it.
 const NO_DAY: &str = "\"0000-00-00";
 
+/// What the statement names was there when the load was planned: the table, or columns of it.
+pub(crate) fn missing(db: &DbError, relation: &Relation, shown: &Relation) -> Option<Error> {
+    let of_column = db.code().code() == sqlstate::UNDEFINED_COLUMN && db.where_().is_none();
+    match is_gone(db) {
+        true => Some(gone(db, relation, shown)),
+        false => of_column.then(|| changed(db, relation, shown)),
+    }
+}
+
+/// The same of a statement that names other tables, too, and of one that locks or empties a table before rows come.
+pub(crate) fn missing_beside_others(db: &DbError, relation: &Relation) -> Option<Error> {
+    let of_another = db.code().code() == sqlstate::UNDEFINED_TABLE && !names(db.message(), relation);
+    let error = missing(db, relation, relation).filter(|_| !of_another)?;
+    Some(error.with_kind(ErrorKind::Table))
+}
+
+/// The message names this relation, with its schema, and not one whose name goes on behind that.
+fn names(message: &str, relation: &Relation) -> bool {
+    let name = format!("{}.{}", relation.schema, relation.name);
+    let goes_on = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || "_$".contains(next));
+    message.match_indices(&name).any(|(at, _)| !goes_on(&message[at + name.len()..]))
+}
+
 /// The server has looked for the table that the statement names. Functions and values that look for one say where they are.
 fn is_gone(db: &DbError) -> bool {
     let is_unknown = [sqlstate::UNDEFINED_TABLE, sqlstate::INVALID_SCHEMA_NAME].contains(&db.code().code());
@@ -113,23 +133,24 @@ fn is_gone(db: &DbError) -> bool {
 }
 
 fn gone(db: &DbError, relation: &Relation, shown: &Relation) -> Error {
-    let message =
-        format!("{relation} is not there any more: it was dropped or renamed while rows came into it");
+    let message = format!(
+        "{relation} is not there any more: it was dropped, renamed or moved to another schema while the load was at work"
+    );
     let error = server_error(db, &message);
     // Of a partition or a staging table others know what is to be done.
     if relation != shown {
         return error;
     }
     error.with_hint(
-        "if it was renamed, give it its name back, and the same command goes on; if it was dropped, make it anew, and the same command with \
-         --force loads everything from the beginning",
+        "if it was renamed or moved, give it its name and schema back, and the same command goes on; if it was dropped, the rows that were in \
+         went with it: make it anew, and the same command with --force loads everything from the beginning",
     )
 }
 
 /// The columns that the statement names were there when the load was planned.
 fn changed(db: &DbError, relation: &Relation, shown: &Relation) -> Error {
     let told = db.message().replace(&relation.name, &shown.name);
-    let message = format!("{shown} was changed while rows came into it: the server says: {told}");
+    let message = format!("{shown} was changed while the load was at work: the server says: {told}");
     server_error(db, &message).with_hint(
         "if the column was renamed, give it its name back, and the same command goes on; if it was dropped, the rows that are in have lost it: \
          add it again and take those rows out, and the same command with --force loads everything from the beginning",
@@ -217,8 +238,11 @@ const SKIP_HINT: &str = "--on-error skip --reject-file FILE loads the other reco
 /// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.
 pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
     let sqlstate = sqlstate_of_text(db);
-    // What it has found wrong in the statement itself, in which no values stand.
-    if sqlstate.starts_with("42") && matches!(db.position(), Some(ErrorPosition::Original(_))) {
+    // What it has found wrong in the statement itself, in which no values stand; a column of it is not there, where no function has
+    // looked for one.
+    let is_of_statement = matches!(db.position(), Some(ErrorPosition::Original(_)))
+        || sqlstate == sqlstate::UNDEFINED_COLUMN && db.where_().is_none();
+    if sqlstate.starts_with("42") && is_of_statement {
         return db.message().to_owned();
     }
     message_without_values(sqlstate, db.message(), &known_names(db, names))
@@ -439,6 +463,15 @@ mod tests {
         assert_eq!(spot("t2 \u{bcf5}\u{c0ac}, 3\u{bc88}\u{c9f8} \u{c904}, b \u{c5f4}: \"7\""), at(3, "b"));
         assert_eq!(spot("COPY t2, line 9: \"b,5\""), Some((9, None)));
         assert_eq!(spot("COPY t2, line 9"), Some((9, None)));
+    }
+
+    #[test]
+    fn a_relation_is_known_by_its_whole_name() {
+        let relation = Relation { schema: "s".to_owned(), name: "t2".to_owned() };
+        assert!(names("relation \"s.t2\" does not exist", &relation));
+        assert!(names("Relation \u{bb}s.t2\u{ab} existiert nicht", &relation));
+        assert!(!names("relation \"s.t2_a_idx\" does not exist", &relation));
+        assert!(!names("relation \"howdah.staging_0123_0\" does not exist", &relation));
     }
 
     #[test]

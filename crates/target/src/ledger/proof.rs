@@ -191,7 +191,8 @@ fn another_table(table: &str, job_id: &str) -> Error {
          those that came before are not in it"
     );
     Error::new(ErrorKind::Table, message).with_hint(
-        "take what came after that out of it, then --force loads everything again from the beginning",
+        "if it was renamed, give it its name back, and the same command goes on; if it was dropped or replaced, take what came after that out \
+         of it, then --force loads everything again from the beginning",
     )
 }
 

@@ -16,7 +16,7 @@ pub use fill::fill;
 pub use locks::Locks;
 
 use crate::build::{Build, lift_sql};
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::{missing_beside_others, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Step, busy};
@@ -476,6 +476,9 @@ fn refused(error: &tokio_postgres::Error, old: &Relation) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "replacing the table") };
     let names = [old.name.as_str(), old.schema.as_str()];
     let told = safe_message(db, names.into_iter());
+    if let Some(error) = missing_beside_others(db, old) {
+        return error;
+    }
     match db.code().code() {
         sqlstate::LOCK_NOT_AVAILABLE => server_error(
             db,

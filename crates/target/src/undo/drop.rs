@@ -4,7 +4,7 @@
 use super::SPELLING_SQL;
 use super::capture::{Captured, capture};
 use super::entries::{Place, with_workers};
-use crate::copy::server_error::safe_message;
+use crate::copy::server_error::{missing_beside_others, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Loading, NewUndo};
@@ -235,6 +235,9 @@ fn refused(
     lock_within_ms: u64,
 ) -> Error {
     let Some(db) = error.as_db_error() else { return session_error(error, "dropping indexes") };
+    if let Some(error) = missing_beside_others(db, relation) {
+        return error;
+    }
     let sqlstate = db.code().code();
     if sqlstate == sqlstate::LOCK_NOT_AVAILABLE {
         let of_other =

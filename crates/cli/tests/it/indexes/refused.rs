@@ -201,6 +201,19 @@ fn a_table_that_is_gone_or_renamed_is_told() {
     assert_eq!(open_entries(&database), 0);
 }
 
+/// A name is no value, and without it nobody knows what to give back its name.
+#[test]
+fn a_column_that_is_gone_is_named() {
+    let files = Files::new();
+    let source = doubled(&files);
+    let database = Server::shared(15).database();
+    database.sql(PLAIN_SCHEMA);
+    rebuild(&database, &source).expect_code(1);
+    database.sql("ALTER TABLE t RENAME id TO number");
+    let told = restore(&database).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("column \"id\" does not exist (SQLSTATE 42703)"), "{told}");
+}
+
 /// Nothing is there for a script to rely on, though nothing is left to do.
 #[test]
 fn what_did_not_come_back_is_not_counted_as_restored() {

@@ -118,6 +118,10 @@ fn a_column_that_is_renamed_while_rows_wait_ends_the_load_and_loses_nothing() {
             failed.stderr
         );
         assert_eq!(database.value("SELECT count(*) FROM t"), "0", "{options:?}");
+        let again = command.run(PATIENCE).expect_code(1).stderr;
+        let is_told =
+            again.contains("public.t has no note any more") && again.contains("give it its name back");
+        assert!(is_told, "{options:?}: {again}");
         database.sql("ALTER TABLE t RENAME COLUMN remark TO note");
         command.run(PATIENCE).expect_code(0);
         // Every twentieth note is NULL.

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod freeze;
+mod gone;
 mod kept_one;
 mod kills;
 mod leaf_triggers;

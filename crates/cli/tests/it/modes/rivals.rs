@@ -543,8 +543,11 @@ fn a_table_that_is_dropped_under_a_load_is_named_with_what_is_to_be_done() {
     scene.database.sql("CREATE TABLE anew (LIKE t); DROP TABLE t");
     open_gate(&scene.database);
     let failed = running.wait(PATIENCE).expect_code(1).stderr;
-    assert!(failed.contains("public.t is not there any more: it was dropped or renamed"), "{failed}");
-    assert!(failed.contains("hint: if it was renamed, give it its name back"), "{failed}");
+    assert!(failed.contains("public.t is not there any more: it was dropped, renamed or moved"), "{failed}");
+    assert!(
+        failed.contains("hint: if it was renamed or moved, give it its name and schema back"),
+        "{failed}"
+    );
     scene.database.sql("ALTER TABLE anew RENAME TO t");
     slow(&scene).arg("--force").arg(&source).run(PATIENCE).expect_code(0);
     scene.assert_exact("made anew");
