@@ -9,7 +9,7 @@ use crate::begin;
 use crate::feed::{unless, wait_to_retry};
 use crate::locate::locate;
 use crate::pipeline::{Run, unwanted};
-use crate::retry::{Directive, Patience, directive};
+use crate::retry::{Directive, Patience, directive, is_about_no_form};
 use crate::scarce::{Scarce, broken_off};
 use crate::sessions::{before_next_try, until_given_up};
 use crate::tally::FilesOfTable;
@@ -262,7 +262,7 @@ async fn explain(
     chunk: &CopyChunk,
     failed: ChunkError,
 ) -> Option<Error> {
-    if chunk.faster.is_none() {
+    if chunk.faster.is_none() || is_about_no_form(&failed.error) {
         return Some(locate(run, chunk, failed).await);
     }
     let plain = plain(chunk);

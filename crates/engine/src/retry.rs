@@ -38,6 +38,8 @@ pub(crate) fn directive(error: &Error) -> Directive {
             ) => Directive::Again,
             // The old primary after a failover; a new connection finds the new one.
             Some(sqlstate::READ_ONLY_SQL_TRANSACTION) => Directive::Again,
+            // Somebody wants the load to stop.
+            Some(sqlstate::QUERY_CANCELED) => Directive::GiveUp,
             // A pooler that takes no `options`.
             Some(sqlstate::PROTOCOL_VIOLATION) if error.kind() == ErrorKind::ConnectionRefused => {
                 Directive::GiveUp
@@ -66,6 +68,19 @@ pub(crate) fn directive(error: &Error) -> Directive {
         | ErrorKind::Interrupted
         | ErrorKind::Internal => Directive::GiveUp,
     }
+}
+
+/// No other form of the rows, and no smaller part of them, is to be tried. Somebody has cancelled the statement: its time-out is off in
+/// sessions of howdah, and a conflict of a standby has another SQLSTATE. Or the session is not the one that has prepared the statement.
+pub(crate) fn is_about_no_form(error: &Error) -> bool {
+    matches!(
+        error.sqlstate(),
+        Some(
+            sqlstate::QUERY_CANCELED
+                | sqlstate::INVALID_SQL_STATEMENT_NAME
+                | sqlstate::DUPLICATE_PREPARED_STATEMENT
+        )
+    )
 }
 
 /// First wait; doubles up to the largest. A restarting server refuses for a second or so; half a minute

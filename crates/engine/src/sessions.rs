@@ -18,7 +18,7 @@ use crate::jobs::Climber;
 use crate::locate::locate;
 use crate::pipeline::{Run, unwanted};
 use crate::rejects;
-use crate::retry::{Directive, Patience, directive};
+use crate::retry::{Directive, Patience, directive, is_about_no_form};
 use crate::scarce::{BrokenOff, Scarce};
 use crate::triggers;
 use crate::watch::Slot;
@@ -231,7 +231,8 @@ enum Next {
 /// The server does not take the chunk, however often it is sent.
 fn is_refusal(error: &Error) -> bool {
     let is_final = matches!(error.kind(), ErrorKind::Server | ErrorKind::Internal);
-    (is_final && directive(error) == Directive::GiveUp) || is_about_a_row(error)
+    let is_lasting = is_final && directive(error) == Directive::GiveUp && !is_about_no_form(error);
+    is_lasting || is_about_a_row(error)
 }
 
 /// Where the chunk goes.

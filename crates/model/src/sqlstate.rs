@@ -39,6 +39,8 @@ pub const EXCLUSION_VIOLATION: &str = "23P01";
 pub const READ_ONLY_SQL_TRANSACTION: &str = "25006";
 /// `idle_in_transaction_session_timeout`
 pub const IDLE_IN_TRANSACTION_SESSION_TIMEOUT: &str = "25P03";
+/// `invalid_sql_statement_name`
+pub const INVALID_SQL_STATEMENT_NAME: &str = "26000";
 /// `invalid_password`
 pub const INVALID_PASSWORD: &str = "28P01";
 /// `invalid_catalog_name`
@@ -69,6 +71,8 @@ pub const DATATYPE_MISMATCH: &str = "42804";
 pub const UNDEFINED_FUNCTION: &str = "42883";
 /// `undefined_table`
 pub const UNDEFINED_TABLE: &str = "42P01";
+/// `duplicate_prepared_statement`
+pub const DUPLICATE_PREPARED_STATEMENT: &str = "42P05";
 /// `duplicate_table`
 pub const DUPLICATE_TABLE: &str = "42P07";
 /// `invalid_object_definition`

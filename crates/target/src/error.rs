@@ -86,6 +86,9 @@ const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 /// Where the server finds that its table of locks is full.
 const LOCK_ROUTINES: &[&str] = &["LockAcquire", "FastPath", "VirtualXactLock"];
 
+/// Where the server heeds a request to cancel. Functions that ask another server report its time-outs with the same SQLSTATE.
+const CANCEL_ROUTINE: &str = "ProcessInterrupts";
+
 /// Where the server finds that a row fits no page.
 const ROW_TOO_BIG_ROUTINE: &str = "RelationGetBufferForTuple";
 
@@ -107,8 +110,13 @@ fn is_of_index(routine: &str) -> bool {
     INDEX_ROUTINES.contains(&routine)
 }
 
+/// Statements are prepared once a session, under names that no other statement of it has; temporary tables live as long as it does.
+pub(crate) const SESSION_HINT: &str = "the session is not the one that has made this, as behind a pool of transactions (pgbouncer: pool_mode = session), or \
+     something in the database has run DEALLOCATE or DISCARD in it: connect to the server's own port, and the same command goes on";
+
 fn server_hint(db: &DbError) -> Option<String> {
     let own = match *db.code() {
+        SqlState::INVALID_SQL_STATEMENT_NAME | SqlState::DUPLICATE_PSTATEMENT => SESSION_HINT,
         SqlState::INSUFFICIENT_PRIVILEGE if is_of_policy(db) => {
             "the WITH CHECK of a policy of the table says which rows this role may store"
         }
@@ -150,6 +158,10 @@ fn server_hint(db: &DbError) -> Option<String> {
         {
             "the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction; as long as no chunk is \
              in, a small --chunk-size (64kB) also helps, as the rows of a chunk then go to fewer of them"
+        }
+        SqlState::QUERY_CANCELED if db.routine() == Some(CANCEL_ROUTINE) => {
+            "somebody has cancelled this statement (pg_cancel_backend, or a tool that does so), which ends the load: what is in stays, and the \
+             same command goes on"
         }
         SqlState::DISK_FULL => "free or add disk space on the server; then run the same command again",
         _ => return None,

@@ -138,6 +138,7 @@ shortened at random by up to a half so that sessions do not come back together. 
 | 55P03 | lock not available | the chunk again |
 | 57P01, 57P02, 57P03, 57P05, 25P03 | shutdown, crash, starting up, idle session or transaction time-out | a new session, the chunk again |
 | 25006 | read only: the old primary after a failover | a new session, which finds the new one. A load or check whose only host is read-only when it begins is refused at once |
+| 57014 | somebody has cancelled the statement (`pg_cancel_backend`): the time-out for statements is off in sessions of howdah | the load ends, and what is in stays. Of an index build: the index is missing until `howdah restore` builds it. Of ANALYZE or VACUUM at the end: a warning, and the load is done |
 | 53300 | too many connections | the chunk again, with fewer sessions from now on |
 | all else | will not get better | the load ends |
 

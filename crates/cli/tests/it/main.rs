@@ -12,6 +12,7 @@ mod auto;
 mod bench;
 mod blocks;
 mod broken_bytes;
+mod cancelled;
 mod changed;
 mod check;
 mod corpus;

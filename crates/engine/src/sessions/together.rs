@@ -7,7 +7,7 @@ use crate::attend::Asking;
 use crate::cargo::Cargo;
 use crate::feed::unless;
 use crate::pipeline::Run;
-use crate::retry::{Directive, directive};
+use crate::retry::{Directive, directive, is_about_no_form};
 use crate::scarce::Scarce;
 use howdah_model::plan::Encode;
 use howdah_model::{CopyChunk, Eol, Error, Event, Origin, sqlstate};
@@ -75,6 +75,12 @@ impl Worker<'_> {
                     self.together_max = TOGETHER_MIN;
                     let (first, others) = cargo.split(1);
                     self.leave(once(first).chain(others));
+                    return None;
+                }
+                Err(failed) if is_about_no_form(&failed.error) => {
+                    for origin in &origins {
+                        run.halt.fail_chunk(origin.file_no, origin.chunk_no, failed.error.clone());
+                    }
                     return None;
                 }
                 Err(failed) if is_about_a_row(&failed.error) => {

@@ -4,7 +4,7 @@
 //! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
-use crate::error::{kind_of_sqlstate, server_error};
+use crate::error::{SESSION_HINT, kind_of_sqlstate, server_error};
 use howdah_model::{Error, ErrorKind, Place, Relation, sqlstate};
 use tokio_postgres::error::{DbError, ErrorPosition};
 
@@ -39,6 +39,9 @@ pub(crate) const POLICY_SQLSTATE: &str = sqlstate::INSUFFICIENT_PRIVILEGE;
 
 /// How the server says that bytes are no character of the encoding that it was told.
 const NO_EQUIVALENT: &str = "has no equivalent in encoding \"UTF8\"";
+
+/// Tables of it are there as long as the session is.
+pub(crate) const TEMPORARY_SCHEMA: &str = "pg_temp";
 
 /// What replaces a cut.
 const CUT: &str = "\"...\"";
@@ -137,6 +140,9 @@ fn gone(db: &DbError, relation: &Relation, shown: &Relation) -> Error {
         "{relation} is not there any more: it was dropped, renamed or moved to another schema while the load was at work"
     );
     let error = server_error(db, &message);
+    if relation.schema == TEMPORARY_SCHEMA {
+        return error.with_hint(SESSION_HINT);
+    }
     // Of a partition or a staging table others know what is to be done.
     if relation != shown {
         return error;

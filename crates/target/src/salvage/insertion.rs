@@ -15,7 +15,7 @@ use super::show::{Showing, Way};
 use super::{NOT_ABOUT_A_ROW, Refused, Salvage};
 use crate::commit::{self, ChunkError};
 use crate::copy::placed::Placed;
-use crate::copy::server_error::told_error;
+use crate::copy::server_error::{TEMPORARY_SCHEMA, told_error};
 use crate::ledger::Ledger;
 use crate::session::toast;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
@@ -58,8 +58,6 @@ const FACTS_SQL: &str = concat!(
     "SELECT FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid WHERE c.relkind = 'f')"
 );
 
-/// Where temporary objects are.
-const SCHEMA: &str = "pg_temp";
 /// The table of rows that were refused.
 const REFUSED: &str = "pg_temp.howdah_refused";
 /// The sequence that tells the number of the row that is being stored.
@@ -124,8 +122,10 @@ impl Insertion {
         let mut hasher = DefaultHasher::new();
         (plan.table.oid, quote_relation(plan.stored_in()), &typed, kept, &mark).hash(&mut hasher);
         let digest = hasher.finish();
-        let name =
-            |what: &str| Relation { schema: SCHEMA.to_owned(), name: format!("howdah_{what}_{digest:x}") };
+        let name = |what: &str| Relation {
+            schema: TEMPORARY_SCHEMA.to_owned(),
+            name: format!("howdah_{what}_{digest:x}"),
+        };
         let (rows, function) = (name("rows"), quote_relation(&name("insert")));
         let body = body(plan, &rows, &place, columns, &function, &mark);
         let make_sql = make_sql(&rows, &place, &typed, kept, &function, &body);

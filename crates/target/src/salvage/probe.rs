@@ -14,6 +14,7 @@ use crate::check::found::{self, ALL_WAYS_SQL};
 use crate::check::rows::Rows;
 use crate::check::rules::{Rule, rules_for};
 use crate::copy::placed::Placed;
+use crate::copy::server_error::TEMPORARY_SCHEMA;
 use crate::error::session_error;
 use crate::session::{INFOS_MAX, Session};
 use crate::sql::{quote_ident, quote_relation};
@@ -27,9 +28,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio_postgres::types::Type;
-
-/// Where temporary tables are.
-const SCHEMA: &str = "pg_temp";
 
 /// Nested loops, until the transaction ends. A hundred thousand keys take 60 ms of a table of a million rows so, and 300 by
 /// hashing, which the planner prefers, and which takes longer with each chunk (PostgreSQL 15, Intel Xeon).
@@ -417,8 +415,8 @@ fn is_written_alike(plan: &TablePlan, binary: &BinaryPlan, column: &str, is_loos
 
 /// A temporary table of this name, of rows with their places.
 pub(super) fn temporary(name: &str, place: &str) -> StagingPlan {
-    let relation = Relation { schema: SCHEMA.to_owned(), name: name.to_owned() };
-    let sequence = Relation { schema: SCHEMA.to_owned(), name: String::new() };
+    let relation = Relation { schema: TEMPORARY_SCHEMA.to_owned(), name: name.to_owned() };
+    let sequence = Relation { schema: TEMPORARY_SCHEMA.to_owned(), name: String::new() };
     StagingPlan { relation, place: Some(PlaceColumn { name: place.to_owned(), sequence }) }
 }
 

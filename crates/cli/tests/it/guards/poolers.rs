@@ -110,6 +110,21 @@ fn a_pool_of_transactions_is_refused_and_left_as_it_was() {
     }
 }
 
+/// What is left where a pooler hands out another session all the same; here the session itself forgets what was prepared.
+#[test]
+fn a_session_that_has_lost_what_was_prepared_in_it_is_told_as_such() {
+    let database = Server::shared(15).database();
+    database.sql(&format!(
+        "{PLAIN}; CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN EXECUTE ''DEALLOCATE ALL''; RETURN NULL; END'; \
+         CREATE TRIGGER forget AFTER INSERT ON t EXECUTE FUNCTION forget()"
+    ));
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(72, 1, ROWS));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--chunk-size", "64kB"]);
+    let told = load.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("(SQLSTATE 26000)") && told.contains("as behind a pool of transactions"), "{told}");
+}
+
 /// Neither port nor address nor the age of the process tells it from the server then.
 #[test]
 fn a_pool_of_transactions_on_a_socket_of_the_servers_port_is_refused() {
