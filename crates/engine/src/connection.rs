@@ -24,6 +24,9 @@ const OPEN_WITHIN_LEAST: Duration = Duration::from_secs(10);
 /// What a pool is to have room for.
 pub(crate) const OF_A_POOL: &str = "a pool needs room for --jobs + 2 sessions of a load";
 
+/// A pool that has one session is waited for no longer while that one is held: what leaves it meanwhile is back at once.
+const SECOND_WITHIN: Duration = Duration::from_secs(5);
+
 /// What helps where a standby is asked for.
 const WRITABLE: &str = "rows come into the primary alone: give target_session_attrs=read-write or primary (or PGTARGETSESSIONATTRS), or \
                         leave it out";
@@ -57,7 +60,7 @@ pub struct Connection {
     /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
     /// for as long as TCP lets them.
     lost: Arc<Mutex<Vec<Backend>>>,
-    /// There was one.
+    /// There was one, or no server took a connection.
     has_lost: Arc<AtomicBool>,
     /// Server processes of all sessions that were opened; some may be gone.
     opened: Arc<Mutex<Vec<Backend>>>,
@@ -315,7 +318,10 @@ impl Connection {
     /// As for [`Connection::open`].
     pub(crate) async fn open_new(&self) -> Result<Session> {
         // Connecting goes deep, and everybody does it: on the heap it does not add to what each of them is made of.
-        let limit = *self.open_within.lock();
+        let mut limit = *self.open_within.lock();
+        if self.conninfo.is_pool_of_one() {
+            limit = limit.min(SECOND_WITHIN);
+        }
         Box::pin(self.open_within(limit)).await
     }
 
@@ -356,10 +362,11 @@ impl Connection {
     /// The connection to this server process broke: it is to be ended before a new session waits for it.
     pub(crate) fn lose(&self, backend: Backend) {
         self.has_lost.store(true, Relaxed);
+        self.conninfo.look_again();
         self.lost.lock().push(backend);
     }
 
-    /// A connection broke since the first one was opened.
+    /// A connection broke since the first one was opened, or the server was not there when one was wanted: another may have taken its place.
     pub(crate) fn has_lost(&self) -> bool {
         self.has_lost.load(Relaxed)
     }
@@ -378,17 +385,31 @@ impl Connection {
             }
             Ok(session)
         };
-        tokio::time::timeout(limit, open).await.unwrap_or_else(|_| {
-            let (seconds, server) = (limit.as_secs(), self.conninfo.display());
-            let message = format!("no answer from {server} within {seconds} s");
-            let error = Error::new(ErrorKind::ConnectionLost, message);
-            match self.opened.lock().is_empty() {
-                true => Err(error),
-                false => {
-                    Err(error.with_hint(format!("it has answered before: if this is a pooler, {OF_A_POOL}")))
-                }
-            }
-        })
+        let opened = tokio::time::timeout(limit, open).await.unwrap_or_else(|_| Err(self.no_answer(limit)));
+        if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost) {
+            self.has_lost.store(true, Relaxed);
+            self.conninfo.look_again();
+        }
+        opened
+    }
+
+    fn no_answer(&self, limit: Duration) -> Error {
+        let (seconds, server) = (limit.as_secs(), self.conninfo.display());
+        if self.conninfo.is_pool_of_one() {
+            let message = format!(
+                "the pooler at {server} has one session for this role, expected two at least: no second one came within {seconds} s"
+            );
+            return Error::new(ErrorKind::ConnectionRefused, message).with_hint(format!(
+                "{OF_A_POOL} (pgbouncer: default_pool_size, or pool_size, max_db_connections and max_user_connections of this database and \
+                 user); or connect to the server's own port"
+            ));
+        }
+        let error =
+            Error::new(ErrorKind::ConnectionLost, format!("no answer from {server} within {seconds} s"));
+        match self.opened.lock().is_empty() {
+            true => error,
+            false => error.with_hint(format!("it has answered before: if this is a pooler, {OF_A_POOL}")),
+        }
     }
 
     /// While the primary of several hosts is away, only standbys answer. Who stayed with one, to look out for the load or to hold its

@@ -4,7 +4,7 @@ use crate::database::Database;
 use crate::place::{account, free_port, give, scratch};
 use crate::server::Server;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -95,6 +95,11 @@ impl Pooler {
         let mut pooler = Pooler { child, port, folder, on_socket };
         pooler.wait();
         pooler
+    }
+
+    /// For a [`crate::Proxy`] before it. Not where it listens on a socket.
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
     /// The way to this database by way of the pooler.

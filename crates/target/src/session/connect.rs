@@ -6,7 +6,7 @@
 use super::conninfo::{Conninfo, SessionAttrs, SslMode as Wanted};
 use super::hosts::{Address, Host};
 use super::infos::{Infos, drive};
-use super::pooler::{self, Beside, Dialled};
+use super::pooler::{self, Beside, Dialled, Found};
 use super::{Backend, Session, greeting, keyword, peer, settings, tls};
 use crate::error::{io_source, server_error, session_error};
 use crate::sql::quote_ident;
@@ -14,14 +14,15 @@ use futures_util::FutureExt;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use std::error::Error as _;
+use std::future::pending;
 use std::io::ErrorKind as Io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Connection, NoTls, SimpleQueryMessage, SimpleQueryRow};
@@ -36,6 +37,9 @@ pub const PASSWORD_MISSING: &str = sqlstate::INVALID_PASSWORD;
 /// What the library says of a server without TLS, and of a password that the server wants and nobody has given.
 const NO_TLS: &str = "server does not support TLS";
 const NO_PASSWORD: &str = "password missing";
+
+/// A server answers a start at once, unless it is busy or asks somebody else about a password.
+const SLOW_AFTER: Duration = Duration::from_secs(2);
 
 /// Why one address did not give a session, and whether the next may be tried.
 struct Failure {
@@ -116,6 +120,16 @@ async fn connect_host(
 }
 
 impl Conninfo {
+    /// What stands before the server is looked at again by the next session that is opened.
+    pub fn look_again(&self) {
+        self.is_server.store(false, Relaxed);
+    }
+
+    /// A pooler stands before the server that has one session for this role, as the last look at it has found.
+    pub fn is_pool_of_one(&self) -> bool {
+        self.is_alone.load(Relaxed)
+    }
+
     /// Some host has an address, whether anybody answers there or not.
     pub async fn has_address(&self) -> bool {
         for host in &self.hosts {
@@ -163,7 +177,11 @@ async fn connect_address(
     let began = Instant::now();
     let way = |ssl_mode| Way { info, host, address, ssl_mode, connector, began };
     let stream = unix_stream(info, host).await?;
-    let error = match open(&way(first), stream).await {
+    let opened = match open_watched(&way(first), stream).await {
+        None => return Err(of_another_protocol(host)),
+        Some(opened) => opened,
+    };
+    let error = match opened {
         Ok(session) => return start(session, &way(first), attrs).await,
         Err(error) => error,
     };
@@ -186,6 +204,26 @@ async fn connect_address(
 /// A client, what runs its connection and hears its messages, and the server's major version.
 type Opened = (tokio_postgres::Client, Driver, Arc<Infos>, u32);
 type Driver = std::pin::Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
+
+/// The first bytes of another protocol (`SSH-`) may be taken for the length of a message, whose rest never comes. Who is slow to answer is
+/// looked at beside; `None` is for who is no server. One that is known as a server is not asked.
+async fn open_watched(
+    way: &Way<'_>,
+    stream: Option<UnixStream>,
+) -> Option<Result<Opened, tokio_postgres::Error>> {
+    let looks = way.ssl_mode == SslMode::Disable && !way.info.is_server.load(Relaxed);
+    let looking = async {
+        sleep(SLOW_AFTER).await;
+        if !looks || !greeting::is_of_another_protocol(way.address, way.host.port).await {
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        opened = open(way, stream) => Some(opened),
+        () = looking => None,
+    }
+}
 
 /// How a connection is made.
 #[derive(Clone, Copy)]
@@ -333,7 +371,7 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     Ok(session)
 }
 
-/// Once is enough for all sessions of one description.
+/// Once is enough for all sessions of one description, until one of them is lost: another server may be there then.
 async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result<(), Failure> {
     if way.info.is_server.load(Relaxed) {
         return Ok(());
@@ -341,16 +379,19 @@ async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result
     let dialled = Dialled { port: way.host.port, address: way.address, began: way.began };
     let another = || {
         let beside = async {
-            let stream = unix_stream(way.info, way.host).await.ok()?;
-            let (client, connection, ..) = open(way, stream).await.ok()?;
-            Some(Beside::new(client, connection))
+            let stream = unix_stream(way.info, way.host).await.map_err(|failure| failure.error)?;
+            let opened = open(way, stream).await;
+            let (client, connection, ..) =
+                opened.map_err(|error| failure(&error, way.info, way.host).error)?;
+            Ok(Beside::new(client, connection))
         };
         beside.boxed()
     };
     let checked = pooler::check(session.client(), &dialled, another).await;
     let may_pass = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
-    checked.map_err(|error| Failure { try_next: may_pass(&error), error })?;
-    way.info.is_server.store(true, Relaxed);
+    let found = checked.map_err(|error| Failure { try_next: may_pass(&error), error })?;
+    way.info.is_server.store(found != Found::Nothing, Relaxed);
+    way.info.is_alone.store(found == Found::OneSession, Relaxed);
     Ok(())
 }
 
@@ -439,7 +480,7 @@ fn of_pooler(error: Error, told: &str) -> Error {
              port; with ignore_startup_parameters = options pgbouncer lets sessions in, for which they do not hold",
         );
     }
-    if told.starts_with("no more connections allowed") {
+    if told.starts_with(pooler::NO_ROOM) {
         return error
             .with_hint("a load needs room for --jobs + 2 sessions in a pooler (pgbouncer: max_client_conn)");
     }

@@ -104,6 +104,8 @@ pub struct Conninfo {
     pub(super) shuffle: bool,
     /// No pool of transactions stands before the server, as a session that was opened has found.
     pub(super) is_server: Arc<AtomicBool>,
+    /// It has no other session than that.
+    pub(super) is_alone: Arc<AtomicBool>,
     warnings: Vec<String>,
     shown: String,
     /// The same without the user.
@@ -385,6 +387,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         shuffle: choice(words, "load_balance_hosts", false, &[("disable", false), ("random", true)])?,
         timing: timing(words)?,
         is_server: Arc::default(),
+        is_alone: Arc::default(),
         warnings: Vec::new(),
         shown: String::new(),
         shown_to_others: String::new(),

@@ -7,18 +7,22 @@
 
 use crate::error::session_error;
 use futures_util::future::{BoxFuture, join};
-use howdah_model::{Error, ErrorKind, Result};
+use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, duplex};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Error as ClientError, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, Error as ClientError, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
 /// A process that is older than its connection by more than this was there before.
 const OLDER_BY: Duration = Duration::from_millis(200);
 /// A pool that is full makes the second session wait: then it is no pool of transactions.
 const SECOND_WITHIN: Duration = Duration::from_secs(3);
+/// Who lets the first one in so soon is not slow about the second.
+const QUICK_WITHIN: Duration = Duration::from_secs(1);
+/// How pgbouncer says that `max_client_conn` is reached, with the SQLSTATE of a connection that broke.
+pub(super) const NO_ROOM: &str = "no more connections allowed";
 /// What was dialled, and when.
 pub(super) struct Dialled {
     pub(super) port: u16,
@@ -55,6 +59,16 @@ const MARKED_SQL: &str = "\
     OR EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE name = 'howdah_handed_on') \
     OR EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid() AND objsubid = 1 \
                AND classid::pg_catalog.int8 = x'686f7764'::pg_catalog.int8 AND objid::pg_catalog.int8 = x'61682e68'::pg_catalog.int8)";
+
+/// No other session of this role or this database comes from where this one does. Of other roles' sessions it may not be seen where
+/// they come from: then they may.
+const ALONE_SQL: &str = "\
+    SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity \
+                       WHERE pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid() \
+                         AND (datname OPERATOR(pg_catalog.=) pg_catalog.current_database() \
+                              OR usename OPERATOR(pg_catalog.=) session_user) \
+                         AND (backend_type IS NULL OR backend_type OPERATOR(pg_catalog.=) 'client backend' \
+                              AND client_addr IS NOT DISTINCT FROM pg_catalog.inet_client_addr()))";
 
 /// What a connection tells of the process behind it.
 struct Look {
@@ -96,27 +110,72 @@ impl Drop for Driver {
     }
 }
 
+/// What the look has found that is good enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A server, or a pool of sessions.
+    Server,
+    /// A pool of sessions whose only one this is.
+    OneSession,
+    /// It could not be seen, as no other connection was let in: to be asked again by the next one that is.
+    Nothing,
+}
+
 /// Refuses a pool of transactions, and one of sessions that are handed on with something of theirs. `another` opens another connection in the
 /// same way; it is asked only where what was
 /// dialled is not what the server calls itself, or where the process is older than the connection.
 ///
 /// # Errors
-/// `ConnectionRefused` for such a pool; those of the first connection.
+/// `ConnectionRefused` for such a pool; those of the connections, but for want of room: what broke off has told nothing.
 pub(super) async fn check<'a>(
     first: &Client,
     dialled: &Dialled,
-    another: impl Fn() -> BoxFuture<'a, Option<Beside>>,
-) -> Result<()> {
+    another: impl Fn() -> BoxFuture<'a, Result<Beside>>,
+) -> Result<Found> {
     let Look { process, direct, .. } = look(first, Marks::None, dialled).await?;
     if direct {
-        return Ok(());
+        return Ok(Found::Server);
     }
+    let opened_within = dialled.began.elapsed();
     match timeout(SECOND_WITHIN, compare(first, &process, dialled, another)).await {
+        Ok(Ok(None)) => Ok(Found::Server),
         Ok(Ok(Some(Unfit::OfTransactions))) => Err(of_transactions(dialled.port)),
         Ok(Ok(Some(Unfit::WithoutReset))) => Err(without_reset(dialled.port)),
-        // That the second fails says nothing about the first.
-        _ => Ok(()),
+        Ok(Err(error)) if is_for_want_of_room(&error) => Ok(Found::Nothing),
+        Ok(Err(error)) => Err(error),
+        Err(_) => after_silence(first, &process, dialled, opened_within).await,
     }
+}
+
+/// Another connection was not given in time. If the server was away meanwhile, the first has lost its process, or waits for one.
+async fn after_silence(
+    first: &Client,
+    process: &Process,
+    dialled: &Dialled,
+    opened_within: Duration,
+) -> Result<Found> {
+    let ask = async {
+        let still = look(first, Marks::None, dialled).await?.process == *process;
+        let alone = one_cell(first, ALONE_SQL).await?.as_deref() == Some("t");
+        Ok((still, alone))
+    };
+    let asked: Result<(bool, bool)> = timeout(SECOND_WITHIN, ask).await.unwrap_or_else(|_| {
+        let message = format!("no answer on port {} within {} s", dialled.port, SECOND_WITHIN.as_secs());
+        Err(Error::new(ErrorKind::ConnectionLost, message))
+    });
+    match asked? {
+        (false, _) => Err(of_transactions(dialled.port)),
+        // A server that takes long to let anybody in is no pool.
+        (true, true) if opened_within < QUICK_WITHIN => Ok(Found::OneSession),
+        (true, _) => Ok(Found::Server),
+    }
+}
+
+/// Such a refusal says nothing about what stands before the server.
+fn is_for_want_of_room(error: &Error) -> bool {
+    error.kind() == ErrorKind::ConnectionRefused
+        || error.sqlstate() == Some(sqlstate::TOO_MANY_CONNECTIONS)
+        || error.message().contains(NO_ROOM)
 }
 
 /// Asks the first connection, two others that are open beside it one after the other, and whether what the one has is there in the
@@ -126,7 +185,7 @@ async fn compare<'a>(
     first: &Client,
     process: &Process,
     dialled: &Dialled,
-    another: impl Fn() -> BoxFuture<'a, Option<Beside>>,
+    another: impl Fn() -> BoxFuture<'a, Result<Beside>>,
 ) -> Result<Option<Unfit>> {
     let still = async || Ok::<_, Error>(look(first, Marks::None, dialled).await?.process == *process);
     // To open a connection takes two round trips at least.
@@ -135,7 +194,7 @@ async fn compare<'a>(
     if !is_same? {
         return Ok(Some(Unfit::OfTransactions));
     }
-    let Some(second) = second else { return Ok(None) };
+    let second = second?;
     let Look { process: of_second, marked, .. } = look(&second.client, Marks::Sought, dialled).await?;
     if of_second == *process {
         return Ok(Some(Unfit::OfTransactions));
@@ -151,7 +210,7 @@ async fn compare<'a>(
     if !is_same? {
         return Ok(Some(Unfit::OfTransactions));
     }
-    let Some(next) = next else { return Ok(None) };
+    let next = next?;
     let of_next = look(&next.client, Marks::Sought, dialled).await?;
     if of_next.marked {
         // Where not even one of them is left, that is no matter.
@@ -166,7 +225,7 @@ async fn compare<'a>(
 }
 
 /// Another connection when this one has ended.
-async fn after<'a>(ended: Beside, another: impl Fn() -> BoxFuture<'a, Option<Beside>>) -> Option<Beside> {
+async fn after<'a>(ended: Beside, another: impl Fn() -> BoxFuture<'a, Result<Beside>>) -> Result<Beside> {
     let Beside { client, mut driver } = ended;
     drop(client);
     // It has said goodbye then.
@@ -186,10 +245,7 @@ async fn look(client: &Client, marks: Marks, dialled: &Dialled) -> Result<Look> 
     let marked = if marks == Marks::Sought { MARKED_SQL } else { "false" };
     let answers = client.simple_query(&format!("{before}{}", LOOK_SQL.replace("@marked@", marked))).await;
     let answers = answers.map_err(|error| session_error(&error, "setting up the session"))?;
-    let row = answers.iter().rev().find_map(|answer| match answer {
-        SimpleQueryMessage::Row(row) => Some(row),
-        _ => None,
-    });
+    let row = last_row(&answers);
     let cell = |index: usize| row.and_then(|row| row.get(index)).unwrap_or_default();
     let age = cell(2).parse().ok().and_then(|age| Duration::try_from_secs_f64(age).ok()).unwrap_or_default();
     let is_new = age <= dialled.began.elapsed() + OLDER_BY;
@@ -200,6 +256,19 @@ async fn look(client: &Client, marks: Marks, dialled: &Dialled) -> Result<Look> 
     // A socket has no address of its own: a pooler's may have the server's port.
     let direct = is_alike && (dialled.address.is_some() || key_pid(client).await == process.pid.parse().ok());
     Ok(Look { process, direct, marked: cell(5) == "t" })
+}
+
+async fn one_cell(client: &Client, sql: &str) -> Result<Option<String>> {
+    let answers = client.simple_query(sql).await;
+    let answers = answers.map_err(|error| session_error(&error, "setting up the session"))?;
+    Ok(last_row(&answers).and_then(|row| row.get(0)).map(str::to_owned))
+}
+
+fn last_row(answers: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
+    answers.iter().rev().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    })
 }
 
 /// The process that a request to cancel would name, of a connection by a unix socket: a server tells its own, a pooler makes one up. The

@@ -146,19 +146,29 @@ async fn a_silent_host_is_given_up_after_connect_timeout() {
 
 #[tokio::test]
 async fn what_is_no_postgresql_server_is_told_as_such_and_not_asked_again() {
-    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = other.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, _)) = other.accept() {
-            let _ = stream.read(&mut [0; 8]);
-            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    // Who speaks first is waited for, as if a long message had begun.
+    for greeting in [&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], b"SSH-2.0-x\r\n"] {
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = other.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let mut open = Vec::new();
+            while let Ok((mut stream, _)) = other.accept() {
+                let _ = stream.read(&mut [0; 8]);
+                let _ = stream.write_all(greeting);
+                if greeting.starts_with(b"SSH") {
+                    open.push(stream);
+                }
+            }
+        });
+        for mode in ["prefer", "disable"] {
+            let to = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres sslmode={mode}");
+            let error = refused(&to).await;
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{mode}: {error}");
+            assert!(
+                error.message().contains("what answers there is no PostgreSQL server"),
+                "{mode}: {error}"
+            );
         }
-    });
-    for mode in ["prefer", "disable"] {
-        let to = format!("host=127.0.0.1 port={port} user=postgres dbname=postgres sslmode={mode}");
-        let error = refused(&to).await;
-        assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{mode}: {error}");
-        assert!(error.message().contains("what answers there is no PostgreSQL server"), "{mode}: {error}");
     }
 }
 

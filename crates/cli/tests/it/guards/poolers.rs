@@ -2,7 +2,7 @@
 
 use super::PLAIN;
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
-use howdah_testkit::{PoolMode, Pooler, Server, ServerOptions};
+use howdah_testkit::{Fault, PoolMode, Pooler, Proxy, Server, ServerOptions};
 use std::time::{Duration, Instant};
 
 const ROWS: u64 = 5000;
@@ -110,6 +110,27 @@ fn a_pool_of_transactions_is_refused_and_left_as_it_was() {
     }
 }
 
+/// As where the server restarts meanwhile: what broke off has told nothing, and is asked once more.
+#[test]
+fn a_pool_of_transactions_is_refused_though_the_look_at_it_breaks_off() {
+    let server = Server::private(15, &ServerOptions::default());
+    let pooler = Pooler::before_server(&server, PoolMode::Transaction);
+    let proxy = Proxy::before_tcp(pooler.address());
+    let database = server.database();
+    database.sql(PLAIN);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(72, 1, 10));
+    let to = database.conninfo_through(&proxy);
+    for skip in 1..8 {
+        proxy.set_times(Fault::CutAtSend { skip, arrives: false }, 1);
+        let load =
+            howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+        let told = load.run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("that gives each transaction another session"), "{skip}: {told}");
+    }
+    drop(pooler);
+}
+
 /// What is left where a pooler hands out another session all the same; here the session itself forgets what was prepared.
 #[test]
 fn a_session_that_has_lost_what_was_prepared_in_it_is_told_as_such() {
@@ -159,10 +180,11 @@ fn options_that_a_pooler_does_not_take_are_refused_at_once() {
     drop(pooler);
 }
 
+/// The session that would leave it is the load's own.
 #[test]
-fn a_pool_of_one_session_is_not_waited_for_longer_than_was_said() {
-    let server = Server::shared(15);
-    let pooler = Pooler::with_room(server, PoolMode::Session, 1);
+fn a_pool_of_one_session_is_refused_and_not_waited_for() {
+    let server = Server::private(15, &ServerOptions::default());
+    let pooler = Pooler::with_room(&server, PoolMode::Session, 1);
     let database = server.database();
     database.sql(PLAIN);
     let files = Files::new();
@@ -170,7 +192,33 @@ fn a_pool_of_one_session_is_not_waited_for_longer_than_was_said() {
     let to = pooler.conninfo(&database);
     let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
     let began = Instant::now();
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}: {told}", began.elapsed());
+    assert!(told.contains("has one session for this role, expected two at least"), "{told}");
+    assert!(told.contains("a pool needs room for --jobs + 2 sessions"), "{told}");
+    drop(pooler);
+}
+
+/// Another client of the pool may leave it.
+#[test]
+fn a_pool_that_is_full_is_not_waited_for_longer_than_was_said() {
+    let server = Server::shared(15);
+    let pooler = Pooler::with_room(server, PoolMode::Session, 2);
+    let database = server.database();
+    database.sql(PLAIN);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(75, 1, 10));
+    let to = pooler.conninfo(&database);
+    let sleeps = ["-X", "-q", "-d", &to, "-c", "SELECT pg_sleep(60)"];
+    let mut other = std::process::Command::new(howdah_testkit::psql()).args(sleeps).spawn().unwrap();
+    let is_in =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    assert!(database.wait_for(is_in, 1, || true));
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let began = Instant::now();
     let told = load.args(["--retry-for", "10s"]).run(PATIENCE).expect_code(1).stderr;
+    other.kill().unwrap();
+    other.wait().unwrap();
     // Once for what others have left behind, once for the rows.
     assert!(began.elapsed() < Duration::from_secs(40), "{:?}: {told}", began.elapsed());
     assert!(told.contains("no answer from ") && told.contains(" within 10 s"), "{told}");
