@@ -9,9 +9,9 @@ use crate::pipeline::Run;
 use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows, ledger_of};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
-use futures_util::future::{join, join4};
+use futures_util::future::{join, join5};
 use howdah_model::{
-    Error, ErrorKind, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result, TablePlan, sqlstate,
+    Error, ErrorKind, Event, Job, KnownFile, KnownFiles, Mode, Plan, Relation, Result, TablePlan, sqlstate,
 };
 use howdah_target::ledger::{Hold, JobRow, JobStatus, LOCKS_IN_TURN_MS, Ledger, Own, Rival, StoredInPart};
 use howdah_target::session::Session;
@@ -64,6 +64,7 @@ pub(crate) async fn begin(
             Held::Later => Told::ask(session, ledger, plan).await,
             Held::ByOthers => return Err(being_restored(&plan.job_id)),
         };
+        let told = in_time(connection, session, ledger, plan, told).await?;
         let is_patient = began.elapsed() < HELD_AGAIN_WITHIN;
         let begun = in_turn(connection, session, ledger, plan, told, is_patient, tried).await;
         if asks && !matches!(begun, Ok(Some(_))) {
@@ -95,21 +96,44 @@ struct Told {
     rivals: Result<Vec<Rival>>,
     in_part: Result<Vec<StoredInPart>>,
     of_the_work: Result<Vec<JobRow>>,
+    ahead: Result<Option<Duration>>,
 }
 
 impl Told {
     async fn ask(session: &Session, ledger: &Ledger, plan: &Plan) -> Told {
         let (own, begun) = (Own::default(), ledger.begun_files(session, &plan.job_id));
         // Sent together: one round trip.
-        let (begun, rivals, in_part, of_the_work) = join4(
+        let (begun, rivals, in_part, of_the_work, ahead) = join5(
             begun,
             noted_rivals(session, ledger, plan, &own),
             in_part::noted(session, ledger, plan, &own),
             in_part::of_the_work(session, ledger, plan),
+            ledger.is_ahead_by(session),
         )
         .await;
-        Told { begun, rivals, in_part, of_the_work }
+        Told { begun, rivals, in_part, of_the_work, ahead }
     }
+}
+
+/// Where the server's clock has gone back behind the ledger's times, these are moved, and what they tell is asked once more.
+async fn in_time(
+    connection: &Connection,
+    session: &Session,
+    ledger: &Ledger,
+    plan: &Plan,
+    mut told: Told,
+) -> Result<Told> {
+    // What else was asked has the word if this cannot be told.
+    let Some(by) = std::mem::replace(&mut told.ahead, Ok(None)).ok().flatten() else { return Ok(told) };
+    ledger.move_back(session, by).await?;
+    if let Some(listener) = connection.listener() {
+        let seconds = by.as_secs_f64();
+        let message = format!(
+            "the server's clock is {seconds:.1} s behind the latest time in the ledger: all times in it were moved back by that"
+        );
+        listener.on_event(&Event::Notice { message });
+    }
+    Ok(Told::ask(session, ledger, plan).await)
 }
 
 /// Of a job that is asked about; see [`asks`].

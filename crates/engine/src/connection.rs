@@ -481,6 +481,10 @@ impl Connection {
         self.opened.lock().clone()
     }
 
+    pub(crate) fn newest(&self) -> Option<Backend> {
+        self.opened.lock().last().copied()
+    }
+
     /// How many sessions are being opened, which are not among these yet.
     pub(crate) fn opening(&self) -> usize {
         self.opening.load(Relaxed)

@@ -12,8 +12,8 @@ use crate::pipeline::Run;
 use crate::{Context, arrival, emptied, frozen, indexes, rejected, rejects, retry, sequences, taken, verify};
 use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, ErrorReport, Plan, Result};
-use howdah_target::ledger::{Ending, Ledger, Proof};
-use howdah_target::session::Session;
+use howdah_target::ledger::{Ending, JobStatus, Ledger, Proof};
+use howdah_target::session::{Backend, Session};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use std::time::Duration;
 /// # Errors
 /// What ends a load.
 pub(crate) async fn bring_all_in(run: &Arc<Run>) -> Result<()> {
+    let mut once_more = true;
     for _ in 0..ROUNDS_MAX {
         Box::pin(finish::finish(run)).await?;
         frozen::finish(run).await?;
@@ -33,11 +34,47 @@ pub(crate) async fn bring_all_in(run: &Arc<Run>) -> Result<()> {
             verify::note(run, verified).await
         };
         match behind_the_chunks.await {
-            Err(error) if has_lost(run, &error).await => warn_of_loss(run),
+            Err(error) if has_lost(run, &error).await => {
+                warn_of_loss(run);
+                make_staging_again(run).await?;
+            }
+            // An index of a new table is no row of the ledger.
+            Err(error) if blames(&error) && std::mem::take(&mut once_more) && may_have_lost(run).await => {
+                run.tell(format!(
+                    "the server may have lost what this load had done there: once more, since {error}"
+                ));
+            }
             done => return done,
         }
     }
     Err(keeps_losing())
+}
+
+/// The server may lack the tables in which rows are to wait.
+async fn make_staging_again(run: &Run) -> Result<()> {
+    let Some(ledger) = run.ledger.as_ref().filter(|_| run.plan.job.arrival.is_staged()) else {
+        return Ok(());
+    };
+    let make = async |session: &Session| arrival::make_staging(session, ledger, &run.plan, false).await;
+    arrival::on_session(run, make).await
+}
+
+/// Somebody seems to have changed something: it may be the server, in losing it.
+fn blames(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Table | ErrorKind::Ledger | ErrorKind::Server | ErrorKind::Columns | ErrorKind::Internal
+    )
+}
+
+/// It has crashed since this run began, or given its place to another, or ended the session that the run began with. What cannot be asked
+/// has lost nothing.
+async fn may_have_lost(run: &Run) -> bool {
+    let asking = async {
+        let session = run.context.connection.open().await?;
+        Ok::<_, Error>(!run.has_lost_nothing(&session).await)
+    };
+    matches!(tokio::time::timeout(FAILED_WITHIN, asking).await, Ok(Ok(true)))
 }
 
 /// All that comes behind the rows. A job counts as done when it is in the ledger as done, with all that was stored for it.
@@ -59,6 +96,7 @@ pub(crate) async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut 
         }
         warn_of_loss(run);
         if !rows_are_in(run, ledger).await? {
+            make_staging_again(run).await?;
             guarded(run, session, guard, Box::pin(bring_all_in(run))).await?;
         }
     }
@@ -72,6 +110,87 @@ async fn rows_are_in(run: &Run, ledger: &Ledger) -> Result<bool> {
         Ok(ledger.holds(session, job_id, rows).await? && !ledger.has_lost(session, job_id).await?)
     };
     arrival::on_session(run, ask).await
+}
+
+/// How long a server is waited for that is away behind the end.
+const KEPT_WITHIN: Duration = Duration::from_secs(30);
+
+/// Behind the end, too, a server may take over that lacks it, and rows that came before. `newest` is the session that was opened last
+/// when the job was closed: later ones may be another server's.
+///
+/// # Errors
+/// `ConnectionLost`, where the job is not done there.
+pub(crate) async fn expect_kept(run: &Run, newest: Option<Backend>) -> Result<()> {
+    let connection = &run.context.connection;
+    let may_be_another = connection.has_lost() || connection.newest() != newest;
+    let Some(ledger) = run.ledger.as_ref().filter(|_| may_be_another) else {
+        return Ok(());
+    };
+    let ask = async |session: &Session| {
+        if !run.is_on_another_server(session).await {
+            return Ok(true);
+        }
+        let is_there = ledger.exists(session).await?;
+        let job = if is_there { ledger.find(session, &run.plan.job_id).await? } else { None };
+        Ok(job.is_some_and(|job| job.status == JobStatus::Done))
+    };
+    match tokio::time::timeout(KEPT_WITHIN, arrival::on_session(run, ask)).await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(lost_behind_the_end(&run.plan.job_id)),
+        Ok(Err(_)) | Err(_) => {
+            run.warn("connections broke behind the end of the load, and the server cannot be asked whether it has all that was stored");
+            Ok(())
+        }
+    }
+}
+
+/// An error that ends the load, as it is to be told.
+pub(crate) struct Told {
+    pub(crate) error: Error,
+    /// The server that is there by now knows nothing of the job: nothing waits there, and nothing is to be put back.
+    pub(crate) job_is_lost: bool,
+}
+
+/// What a server lacks that has lost it, nobody has dropped, and nobody is to put right: the error says what is lost, or its hint what is
+/// to be tried first.
+pub(crate) async fn told(run: &Run, error: Error) -> Told {
+    let as_it_is = |error| Told { error, job_is_lost: false };
+    let Some(ledger) = run.ledger.as_ref().filter(|_| blames(&error)) else {
+        return as_it_is(error);
+    };
+    let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
+    let asking = async {
+        let session = connection.open().await?;
+        if run.has_lost_nothing(&session).await {
+            return Ok((false, true));
+        }
+        let is_another = run.is_on_another_server(&session).await;
+        let is_there = ledger.exists(&session).await?;
+        let job = if is_there { ledger.find(&session, job_id).await? } else { None };
+        // Who has deleted the job from a server that has lost nothing is told so.
+        Ok::<_, Error>((is_another, job.is_some()))
+    };
+    match tokio::time::timeout(FAILED_WITHIN, asking).await {
+        Ok(Ok((true, false))) => Told { error: ledger.lost_job(job_id), job_is_lost: true },
+        Ok(Ok((true, true))) => as_it_is(with_another_server(error)),
+        _ => as_it_is(error),
+    }
+}
+
+fn with_another_server(error: Error) -> Error {
+    let again = "another server took the place of the one that this load began on, and may lack what that one had: run the same command again";
+    let hint =
+        error.hint().map_or_else(|| again.to_owned(), |hint| format!("{again}; if it says the same, {hint}"));
+    error.with_hint(hint)
+}
+
+fn lost_behind_the_end(job_id: &str) -> Error {
+    let message = format!(
+        "when job {job_id} was done, another server took the place of the one that it was loaded on, and does not know it as done: rows \
+         of it may be missing there"
+    );
+    Error::new(ErrorKind::ConnectionLost, message)
+        .with_hint("run the same command again: it stores what is missing there, and closes the job")
 }
 
 /// What the server has acknowledged so far.
@@ -93,9 +212,14 @@ async fn has_lost(run: &Run, error: &Error) -> bool {
     let connection = &run.context.connection;
     let asking = async {
         let session = connection.open().await?;
-        connection.attend(&session, ledger.holds(&session, &run.plan.job_id, proof)).await
+        let looking = async {
+            // A job that the server does not know is not gone on with.
+            let lost = !ledger.holds(&session, &run.plan.job_id, proof).await?;
+            Ok(lost && ledger.find(&session, &run.plan.job_id).await?.is_some())
+        };
+        connection.attend(&session, looking).await
     };
-    matches!(tokio::time::timeout(FAILED_WITHIN, asking).await, Ok(Ok(false)))
+    matches!(tokio::time::timeout(FAILED_WITHIN, asking).await, Ok(Ok(true)))
 }
 
 fn warn_of_loss(run: &Run) {

@@ -433,8 +433,14 @@ async fn account(
         failed => failed,
     };
     let connection = &run.context.connection;
+    let newest = connection.newest();
     let schema = run.ledger.as_ref().map_or(LEDGER_DEFAULT, Ledger::schema);
-    let mut error = ended.err().map(|error| again::in_full(error, connection, &run.plan.job_id, schema));
+    let (mut job_is_lost, mut error) = (false, None);
+    if let Err(ended_by) = ended {
+        let told = ending::told(run, ended_by).await;
+        job_is_lost = told.job_is_lost;
+        error = Some(again::in_full(told.error, connection, &run.plan.job_id, schema));
+    }
     if !loaded {
         if let Some(at) = done_by_another(run).await {
             error = Some(already_done(&run.plan.job_id, &at));
@@ -446,23 +452,25 @@ async fn account(
     if let Some(without) = error.take() {
         error = Some(with_line(run, without).await);
     }
-    let status = error.as_ref().map_or(Status::Done, ended_by);
     let open = error.as_ref().filter(|error| error.kind() != ErrorKind::JobDone);
     if let Some((ledger, error)) = run.ledger.as_ref().zip(open) {
         let rows = run.tally.rows_stored() - run.tally.rows_waiting(&run.plan);
         let by = (Some(&session), session.backend().pid);
         close_in_time(&run.context, &run.plan, ledger, by, error, rows).await;
     }
-    if !loaded && let Err(left) = indexes::put_back_all(run, true).await {
+    if !loaded
+        && !job_is_lost
+        && let Err(left) = indexes::put_back_all(run, true).await
+    {
         // Why the load failed is the error to report; what is left to do stands in the journal.
         let hint = left.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         run.warn(format!("{left}{hint}"));
     }
     let mut written = Vec::new();
     let forgets = run.plan.job.arrival.is_staged() && error.as_ref().is_some_and(arrival::is_for_good);
-    if !loaded && !forgets {
+    if !loaded && !forgets && !job_is_lost {
         warn_of_waiting(run);
-        if status == Status::Failed {
+        if error.as_ref().is_some_and(|error| ended_by(error) == Status::Failed) {
             warn_of_made(run);
         }
     }
@@ -481,7 +489,9 @@ async fn account(
         Box::pin(after::run(run)).await;
         Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;
+        error = Box::pin(ending::expect_kept(run, newest)).await.err();
     }
+    let status = error.as_ref().map_or(Status::Done, ended_by);
     let mut summary = run.tally.summary(&run.plan, status);
     if status != Status::Interrupted {
         add_lines(run, &mut summary.left_out).await;

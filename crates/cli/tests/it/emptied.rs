@@ -232,3 +232,31 @@ fn a_finished_job_is_loaded_again_into_an_empty_table_that_was_made_anew() {
         finished("its rows are in a table made anew");
     }
 }
+
+/// The ledger has times of an hour from now: the server's clock was wrong, or a standby with another one has taken over.
+#[test]
+fn what_came_behind_an_emptied_table_is_known_though_the_clock_went_back() {
+    for major in MAJORS {
+        let (first, second) = (csv(101, 1, 100), csv(102, 1_001, 200));
+        let files = Files::new();
+        let [first_file, second_file] =
+            [("a.csv", &first), ("b.csv", &second)].map(|(name, text)| files.put(name, text));
+        let scene = Scene::new(Server::shared(major), &[&second]);
+        scene.load().args(["--mode", "truncate"]).arg(&first_file).run(PATIENCE).expect_code(0);
+        scene.database.sql(
+            "UPDATE howdah.job SET started_at = started_at + '1 h', finished_at = finished_at + '1 h'; \
+             UPDATE howdah.step SET done_at = done_at + '1 h'; UPDATE howdah.chunk SET stored_at = stored_at + '1 h'",
+        );
+        scene.database.sql("TRUNCATE t");
+        let options = if major == 15 { &["--atomic"][..] } else { &[] };
+        let told = scene.load().args(options).arg(&second_file).run(PATIENCE).expect_code(0).stderr;
+        assert!(told.contains("s behind the latest time in the ledger"), "{told}");
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        let third_file = files.put("c.csv", &csv(103, 5_001, 10));
+        let refused = scene.load().arg(&second_file).arg(&third_file).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("1 of 2 files is in public.t already"), "{refused}");
+        let order = "SELECT string_agg(rows_stored::text, ' ' ORDER BY started_at) || \
+                     bool_and(finished_at BETWEEN started_at AND clock_timestamp()) FROM howdah.job";
+        assert_eq!(scene.database.value(order), "100 200true");
+    }
+}

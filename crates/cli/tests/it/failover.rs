@@ -4,7 +4,7 @@
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
-use howdah_testkit::{HowdahCommand, Running, Server, ServerOptions, side_by_side};
+use howdah_testkit::{Database, HowdahCommand, Running, Server, ServerOptions, side_by_side};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -154,6 +154,154 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
     });
 }
 
+/// When the standby is cut off from what the primary stores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cut {
+    /// It has never heard of the ledger, nor of an index of the table.
+    BeforeAll,
+    /// It has not heard of the job.
+    BeforeTheJob,
+    /// It has the job, and no table in which rows wait.
+    BeforeTheStaging,
+    /// It has some of the rows.
+    WithinTheRows,
+    /// It lacks what was built and merged behind them.
+    BehindTheRows,
+}
+
+/// Tables in which rows wait are not made yet.
+fn hold_staging(database: &Database) {
+    database.sql(
+        "CREATE TABLE held_staging AS SELECT 1; \
+         CREATE FUNCTION hold_staging() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF to_regclass('howdah.job') IS NULL THEN RETURN; END IF; \
+             WHILE EXISTS (SELECT FROM public.held_staging) AND current_query() ~ '(howdah_new|staging)_[0-9a-f]{16}' \
+             LOOP PERFORM pg_sleep(0.01); END LOOP; END $$; \
+         CREATE EVENT TRIGGER hold_staging ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION hold_staging()",
+    );
+}
+
+/// Fails over while the load waits for the table behind its last row; what it tells, and how it ends.
+fn strike_at_the_end(pair: &Pair, load: &HowdahCommand, cut: Cut) -> (Option<i32>, String) {
+    let (before, after) = (&pair.before.database, &pair.after.database);
+    let knows_job = matches!(cut, Cut::WithinTheRows | Cut::BehindTheRows);
+    if cut == Cut::BeforeTheJob {
+        let wait = "SELECT count(*) FROM howdah.job WHERE status = 'done'";
+        assert!(after.wait_for(wait, 1, || true));
+        pair.cut();
+    }
+    shut_gate_behind(before, 3);
+    let file = before.connect();
+    if cut == Cut::BeforeTheStaging {
+        hold_staging(before);
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| before.try_sql("BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(90)"));
+        let mut running = load.spawn();
+        if cut == Cut::BeforeTheStaging {
+            let naps = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%CREATE%' AND wait_event = 'PgSleep'";
+            assert!(before.wait_for(naps, 1, || running.is_running()), "{}", running.stderr_so_far());
+            let job = "SELECT count(*) FROM howdah.job WHERE status = 'running'";
+            assert!(after.wait_for(job, 1, || running.is_running()), "{}", running.stderr_so_far());
+            pair.cut();
+            before.sql("DELETE FROM held_staging");
+        }
+        wait_for_chunks(if knows_job { &pair.after } else { &pair.before }, 3, &mut running);
+        if cut == Cut::WithinTheRows {
+            pair.cut();
+        }
+        if cut == Cut::BehindTheRows {
+            // It is told behind the last row how many there are.
+            file.sql("BEGIN; LOCK TABLE howdah.file IN SHARE MODE");
+        }
+        open_gate(before);
+        let waits_for = |table: &str| {
+            format!("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '{table}'::regclass")
+        };
+        if cut == Cut::BehindTheRows {
+            assert!(
+                before.wait_for(&waits_for("howdah.file"), 1, || running.is_running()),
+                "{}",
+                running.stderr_so_far()
+            );
+            wait_for_chunks(&pair.after, pair.before.chunks(), &mut running);
+            pair.cut();
+            file.sql("COMMIT");
+        }
+        assert!(before.wait_for(&waits_for("t"), 1, || running.is_running()), "{}", running.stderr_so_far());
+        pair.fail_over();
+        if knows_job {
+            open_gate(after);
+        }
+        if cut == Cut::BeforeTheStaging {
+            after.sql("DELETE FROM held_staging; DELETE FROM gate");
+        }
+        let done = running.wait(PATIENCE);
+        (done.code, done.stderr)
+    })
+}
+
+/// Whatever the new primary lacks, nobody else is blamed, and where the load cannot go on, the same command can.
+#[test]
+fn who_takes_over_behind_the_rows_gets_all_of_them() {
+    let plain = csv(90, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let none = files.put("none.csv", b"id,part,amount,note\n");
+    let replace = &["--mode", "replace"][..];
+    let merge = &["--mode", "merge", "--key", "id"][..];
+    let atomic = &["--atomic"][..];
+    let cases = [
+        (replace, Cut::BeforeAll),
+        (replace, Cut::BeforeTheJob),
+        (replace, Cut::BeforeTheStaging),
+        (replace, Cut::WithinTheRows),
+        (replace, Cut::BehindTheRows),
+        (merge, Cut::BeforeTheJob),
+        (merge, Cut::BeforeTheStaging),
+        (atomic, Cut::BeforeTheStaging),
+    ];
+    let cases: Vec<_> = cases.into_iter().zip([13, 18].into_iter().cycle()).collect();
+    for cases in cases.chunks(4) {
+        side_by_side(cases.to_vec(), |((options, cut), major)| {
+            let pair = Pair::new(major, &plain);
+            if cut == Cut::BeforeAll {
+                pair.cut();
+            }
+            pair.before.database.sql("CREATE UNIQUE INDEX t_id ON t (id)");
+            if cut == Cut::BeforeTheJob {
+                pair.load(&none).run(PATIENCE).expect_code(0);
+            }
+            let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "60s"]);
+            let (code, told) = strike_at_the_end(&pair, &load, cut);
+            let what = format!("PostgreSQL {major}, {options:?}, {cut:?}\n{told}");
+            let is_lost = matches!(cut, Cut::BeforeAll | Cut::BeforeTheJob);
+            assert_eq!(code == Some(1), is_lost, "{what}");
+            if is_lost {
+                assert!(
+                    told.contains("any more: the server has lost it")
+                        && told.contains("hint: run the same command again"),
+                    "{what}"
+                );
+                assert!(
+                    !told.contains(LOST)
+                        && !told.contains("is gone")
+                        && !told.contains("wait in staging tables"),
+                    "{what}"
+                );
+                if cut == Cut::BeforeAll {
+                    pair.after.database.sql("CREATE UNIQUE INDEX t_id ON t (id)");
+                }
+                load.run(PATIENCE).expect_code(0);
+            }
+            pair.after.assert_exact(&what);
+            if cut != Cut::BeforeTheJob {
+                pair.after.assert_done(&what);
+            }
+        });
+    }
+}
+
 /// What the server loses while indexes are built is missed when the job is to be closed.
 /// Behind the last row, before the index is built; `also` is lost with it. No session lives through what loses commits.
 fn lose_the_first_chunk(scene: &Scene, running: &mut Running, also: &str) {
@@ -301,4 +449,41 @@ fn settings_that_the_old_primary_keeps_are_told() {
     assert!(told.contains("keeps in its postgresql.auto.conf what was set there for the load ("), "{told}");
     assert!(told.contains("ALTER SYSTEM RESET max_wal_size"), "{told}");
     pair.after.assert_exact(&told);
+}
+
+/// The load is at ANALYZE, for which it waits, and all is said to be stored.
+#[test]
+fn a_job_whose_end_is_lost_is_not_called_done() {
+    let plain = csv(87, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    let pair = Pair::new(18, &plain);
+    pair.cut();
+    // Where it is asked for, ANALYZE waits for the lock; else it leaves the table out.
+    let load = pair.load(&source).args(["--after", "analyze"]);
+    std::thread::scope(|scope| {
+        let hold = "BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_sleep(60)";
+        scope.spawn(|| pair.before.database.try_sql(hold));
+        let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+        assert!(pair.before.database.wait_for(naps, 1, || true));
+        let mut running = load.spawn();
+        wait_for_chunks(&pair.before, 1, &mut running);
+        let done = "SELECT count(*) FROM howdah.job WHERE status = 'done'";
+        assert!(
+            pair.before.database.wait_for(done, 1, || running.is_running()),
+            "{}",
+            running.stderr_so_far()
+        );
+        pair.fail_over();
+        let told = running.wait(PATIENCE).expect_code(1).stderr;
+        let by_now = told.contains("and does not know it as done: rows of it may be missing there");
+        // Where the answer to the commit that closes the job is lost, it is closed once more.
+        assert!(
+            by_now || told.contains("is not in the ledger \"howdah\" any more: the server has lost it"),
+            "{told}"
+        );
+    });
+    assert_eq!(pair.after.database.value("SELECT count(*) FROM t"), "0");
+    load.run(PATIENCE).expect_code(0);
+    pair.after.assert_exact("loaded again");
 }

@@ -97,7 +97,7 @@ impl Ledger {
         let error = error.as_deref().unwrap_or("NULL");
         format!(
             "UPDATE {schema}.job SET status = {}, error = {error}, rows_stored = {rows_stored}, \
-                 finished_at = pg_catalog.clock_timestamp() \
+                 finished_at = greatest(pg_catalog.clock_timestamp(), started_at) \
              WHERE job_id = {job} AND {}{condition} RETURNING job_id",
             quote_literal(JobStatus::from(status).as_str()),
             self.proof_sql(&job, proof),

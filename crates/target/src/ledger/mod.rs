@@ -6,6 +6,7 @@ mod account;
 mod at_work;
 mod check;
 mod claim;
+mod clock;
 mod copied;
 mod emptied;
 mod ending;

@@ -118,7 +118,8 @@ impl Ledger {
         }
     }
 
-    pub(super) fn lost_job(&self, job_id: &str) -> Error {
+    /// The server that is there does not know the job, of which rows were stored.
+    pub fn lost_job(&self, job_id: &str) -> Error {
         lost(&format!("job {job_id} is not in the ledger {} any more", self.quoted))
     }
 
