@@ -141,10 +141,6 @@ fn at_what(mode: Mode) -> &'static str {
 /// How long the account of a load that has failed may be waited for.
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
 
-/// So often rows are brought in, where what the table refuses is left out before: others may change the table in between, so that it
-/// refuses more.
-const TRIES: u32 = 3;
-
 async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &StagingPlan)>) -> Result<()> {
     if run.plan.job.arrival.delete_missing {
         expect_none_left_out(run)?;
@@ -166,17 +162,19 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
         all.push(into);
     }
     let leaves_out = leave_out::is_for(&run.plan.job);
-    let mut tries = 1;
+    let mut failing = None;
     loop {
         let left_out = if leaves_out { leave_out::all(run, ledger, &tables, &all).await? } else { 0 };
         let Err(failed) = come_in(run, ledger, &tables, &all).await else { return Ok(()) };
-        // What cannot be told by asking is not told by asking again.
-        let is_other = tries == 1 || left_out > 0;
-        if !(leaves_out && is_other && tries < TRIES && leave_out::is_broken(&failed)) {
+        // What cannot be told by asking is not told by asking again; but others may change the table in between, so that it refuses more.
+        let is_first = failing.is_none();
+        let is_told = is_first || left_out > 0;
+        let since = failing.get_or_insert_with(Instant::now).elapsed();
+        let is_late = !is_first && since.as_millis() >= u128::from(run.plan.job.retry_for_ms);
+        if !leaves_out || !is_told || is_late || !leave_out::is_broken(&failed) {
             let failed = Box::pin(place::located(run, ledger, (&tables, &all), failed)).await;
-            return Err(if rejects::skips(run) { leave_out::hinted(run, failed) } else { failed });
+            return Err(if rejects::skips(run) { leave_out::hinted(run, failed, is_told) } else { failed });
         }
-        tries += 1;
     }
 }
 

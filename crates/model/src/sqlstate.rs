@@ -37,6 +37,8 @@ pub const CHECK_VIOLATION: &str = "23514";
 pub const EXCLUSION_VIOLATION: &str = "23P01";
 /// `read_only_sql_transaction`
 pub const READ_ONLY_SQL_TRANSACTION: &str = "25006";
+/// `in_failed_sql_transaction`
+pub const IN_FAILED_SQL_TRANSACTION: &str = "25P02";
 /// `idle_in_transaction_session_timeout`
 pub const IDLE_IN_TRANSACTION_SESSION_TIMEOUT: &str = "25P03";
 /// `invalid_sql_statement_name`

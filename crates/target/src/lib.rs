@@ -82,4 +82,5 @@ mod locks;
 mod membership;
 mod same_table;
 pub mod sql;
+mod steady;
 mod tree;

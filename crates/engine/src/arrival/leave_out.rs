@@ -49,18 +49,22 @@ pub(super) fn is_broken(error: &Error) -> bool {
         && error.sqlstate().is_some_and(sqlstate::is_integrity_violation)
 }
 
-/// Says why a record was not left out.
-pub(super) fn hinted(run: &Run, error: Error) -> Error {
+/// Says why a record was not left out, and whether more and more of them were told.
+pub(super) fn hinted(run: &Run, error: Error, is_told: bool) -> Error {
     let is_of_rows = is_broken(&error) || error.sqlstate().is_some_and(|state| state.starts_with("P0"));
     if !is_of_rows {
         return error;
     }
-    let arrival = &run.plan.job.arrival;
-    error.with_hint(match arrival.delete_missing {
-        true => {
+    let (deletes, is_by_others) = (run.plan.job.arrival.delete_missing, is_told && is_broken(&error));
+    error.with_hint(match (deletes, is_by_others) {
+        (true, _) => {
             "--delete-missing would delete the rows of records that are left out, so that none are: howdah check lists them"
         }
-        false => {
+        (false, true) => {
+            "other sessions change the table meanwhile, so that it refuses more and more of the rows: run the same command again, or \
+             give a longer --retry-for"
+        }
+        (false, false) => {
             "queries alone find the rows to leave out: not what triggers and policies refuse, and nothing where a BEFORE trigger or \
              a policy may change rows; howdah check names what it cannot tell"
         }

@@ -35,11 +35,23 @@ pub async fn index_key(session: &Session, into: &Into) -> Result<bool> {
         quote_relation(&into.staging.relation),
         columns.join(", ")
     );
-    match session.client().batch_execute(&sql).await {
+    let mut built = session.client().batch_execute(&sql).await;
+    // Another run of the job has built it in the same moment, and is done with that.
+    if built.as_ref().is_err_and(is_of_catalog) {
+        built = session.client().batch_execute(&sql).await;
+    }
+    match built {
         Ok(()) => Ok(true),
-        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => Ok(false),
+        Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) && !is_of_catalog(&error) => {
+            Ok(false)
+        }
         Err(error) => Err(refused(session, &error).await),
     }
+}
+
+/// What is there twice is the index's name, not a key of the records.
+fn is_of_catalog(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|db| db.schema() == Some("pg_catalog"))
 }
 
 /// The earliest record that repeats a key; `None` if there is none.

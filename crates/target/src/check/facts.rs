@@ -8,6 +8,7 @@ use super::catalog_sql::{
 use crate::error::session_error;
 use crate::session::Session;
 use crate::sql::quote_ident;
+use crate::steady::{Reading, told};
 use howdah_model::{Relation, Result, TablePlan};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::Row;
@@ -164,11 +165,17 @@ impl Facts {
         if plan.create.is_some() {
             return Ok(Facts::of_new(plan));
         }
-        let begun = session.client().batch_execute("BEGIN READ ONLY; SET LOCAL search_path = ''").await;
-        begun.map_err(|error| session_error(&error, DOING))?;
-        let read = Facts::read_all(session, plan).await;
-        session.roll_back().await;
-        read
+        let mut reading = Reading::default();
+        loop {
+            let begun = session.client().batch_execute("BEGIN READ ONLY; SET LOCAL search_path = ''").await;
+            begun.map_err(|error| session_error(&error, DOING))?;
+            let read = Facts::read_all(session, plan).await;
+            session.roll_back().await;
+            match read {
+                Err(error) if reading.is_again(&error).await => {}
+                read => return read,
+            }
+        }
     }
 
     /// Rows may be stored otherwise than they come, or may not be seen.
@@ -299,10 +306,10 @@ impl Facts {
                 false => Vec::new(),
             },
             columns: ask(COLUMNS_SQL).await?.iter().map(column).collect(),
-            checks: ask(CHECKS_SQL).await?.iter().map(check).collect(),
-            uniques: ask(UNIQUES_SQL).await?.iter().map(unique).collect(),
-            exclusions: ask(EXCLUSIONS_SQL).await?.iter().map(unique).collect(),
-            computed_indexes: ask(COMPUTED_INDEXES_SQL).await?.iter().map(unique).collect(),
+            checks: ask(CHECKS_SQL).await?.iter().map(check).collect::<Result<_>>()?,
+            uniques: ask(UNIQUES_SQL).await?.iter().map(unique).collect::<Result<_>>()?,
+            exclusions: ask(EXCLUSIONS_SQL).await?.iter().map(unique).collect::<Result<_>>()?,
+            computed_indexes: ask(COMPUTED_INDEXES_SQL).await?.iter().map(unique).collect::<Result<_>>()?,
             foreign: ask(FOREIGN_SQL).await?.iter().map(foreign).collect(),
             others: ask(OTHERS_SQL).await?.iter().map(other).collect(),
         })
@@ -361,17 +368,17 @@ fn column(row: &Row) -> Column {
     }
 }
 
-fn check(row: &Row) -> Check {
-    Check { name: row.get(0), expression: row.get(1), columns: row.get(2) }
+fn check(row: &Row) -> Result<Check> {
+    Ok(Check { name: row.get(0), expression: told(row, 1)?, columns: row.get(2) })
 }
 
-fn unique(row: &Row) -> Unique {
-    let expressions: Vec<String> = row.get(5);
+fn unique(row: &Row) -> Result<Unique> {
+    let expressions: Vec<String> = told(row, 5)?;
     let equals: Vec<Option<String>> = row.get(6);
     let collations: Vec<Option<String>> = row.get(7);
     let parts = expressions.into_iter().zip(equals).zip(collations);
     let part = |((expression, equals), collation)| KeyPart { expression, equals, collation };
-    Unique {
+    Ok(Unique {
         name: row.get::<_, Option<String>>(1).unwrap_or_else(|| row.get(0)),
         method: row.get(2),
         predicate: row.get(3),
@@ -381,7 +388,7 @@ fn unique(row: &Row) -> Unique {
         is_loose: row.get(9),
         is_temporal: row.get(10),
         is_collated_otherwise: row.get(11),
-    }
+    })
 }
 
 fn foreign(row: &Row) -> Foreign {

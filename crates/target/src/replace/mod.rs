@@ -24,6 +24,7 @@ use crate::locks::named;
 use crate::session::Session;
 use crate::session::elsewhere::{INHERITED, why_elsewhere};
 use crate::sql::{quote_ident, quote_relation};
+use crate::steady::{Reading, expect_told};
 use crate::undo::{SPELLING_SQL, to_be_read};
 use carry_sql::{BUILD_SQL, CLOSE_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
@@ -214,10 +215,16 @@ pub async fn drop_surplus(
 pub async fn missing(session: &Session, replacement: Replacement<'_>) -> Result<Vec<Missing>> {
     let fail = |error| refused(&error, replacement.old);
     let client = session.client();
-    client.batch_execute(&format!("BEGIN; {SPELLING_SQL}")).await.map_err(fail)?;
-    let found = missing_now(session, replacement).await;
-    client.batch_execute("ROLLBACK").await.map_err(fail)?;
-    found
+    let mut reading = Reading::default();
+    loop {
+        client.batch_execute(&format!("BEGIN; {SPELLING_SQL}")).await.map_err(fail)?;
+        let found = missing_now(session, replacement).await;
+        client.batch_execute("ROLLBACK").await.map_err(fail)?;
+        match found {
+            Err(error) if reading.is_again(&error).await => {}
+            found => return found,
+        }
+    }
 }
 
 /// The same in the open transaction.
@@ -231,7 +238,9 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
         old_head: row.get(5),
         new_head: row.get(6),
     };
-    Ok(rows(session, replacement, BUILD_SQL).await?.iter().map(missing).collect())
+    let rows = rows(session, replacement, BUILD_SQL).await?;
+    expect_told(&rows, &[0])?;
+    Ok(rows.iter().map(missing).collect())
 }
 
 /// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for. Functions of an index find what

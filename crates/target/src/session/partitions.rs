@@ -8,6 +8,7 @@ use super::Session;
 use super::bounds::{self, BoundOf};
 use super::column_types::ColumnTypes;
 use crate::error::session_error;
+use crate::steady::{Reading, expect_told};
 use crate::tree;
 use howdah_model::route::{
     Destination, KeyKind, LEAF_ROWS_MIN, Leaf, Partition, PartitionKey, PartitionedTable, RoutePlan, Strategy,
@@ -142,6 +143,16 @@ pub async fn read(
     columns: &[String],
     types: &ColumnTypes,
 ) -> Result<std::result::Result<RoutePlan, String>> {
+    let mut reading = Reading::default();
+    loop {
+        match nodes(session, table, columns).await {
+            Err(error) if reading.is_again(&error).await => {}
+            nodes => return Ok(plan(&nodes?, columns, types)),
+        }
+    }
+}
+
+async fn nodes(session: &Session, table: &Table, columns: &[String]) -> Result<Vec<Row>> {
     let fail = |error: &tokio_postgres::Error| session_error(error, "reading the partitions of the table");
     let client = session.client();
     client.batch_execute(bounds::BEGIN_SQL).await.map_err(|error| fail(&error))?;
@@ -149,7 +160,9 @@ pub async fn read(
         [(&table.oid as &(dyn tokio_postgres::types::ToSql + Sync), Type::OID), (&columns, Type::TEXT_ARRAY)];
     let read = client.query_typed(&format!("{}{NODES_SQL}", tree::BY_OID_SQL), &parameters).await;
     client.batch_execute("COMMIT").await.map_err(|error| fail(&error))?;
-    Ok(plan(&read.map_err(|error| fail(&error))?, columns, types))
+    let nodes = read.map_err(|error| fail(&error))?;
+    expect_told(&nodes, &[5, 6])?;
+    Ok(nodes)
 }
 
 fn plan(rows: &[Row], columns: &[String], types: &ColumnTypes) -> std::result::Result<RoutePlan, String> {

@@ -10,6 +10,7 @@ use crate::error::session_error;
 use crate::ledger::NewUndo;
 use crate::session::{Session, elsewhere};
 use crate::sql::{quote_ident, quote_relation};
+use crate::steady::{Reading, expect_told, is_gone};
 use crate::tree::BY_NAME_SQL;
 use futures_util::{StreamExt, future, stream};
 use howdah_model::{Error, Relation, Result, sqlstate};
@@ -132,6 +133,16 @@ const LOOK_WITHIN: &str = "2s";
 /// # Errors
 /// Those of the session.
 pub async fn look(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
+    let mut reading = Reading::default();
+    loop {
+        match look_once(session, relation).await {
+            Err(error) if reading.is_again(&error).await => {}
+            read => return read,
+        }
+    }
+}
+
+async fn look_once(session: &Session, relation: &Relation) -> Result<Option<Captured>> {
     let fail = |error| session_error(&error, "reading the table's indexes");
     let begin = format!("BEGIN READ ONLY; {SPELLING_SQL}; SET LOCAL lock_timeout = '{LOOK_WITHIN}'");
     let client = session.client();
@@ -157,8 +168,8 @@ const AT_ONCE: usize = 32;
 pub async fn look_at_each(session: &Session, relations: &[&Relation]) -> Result<Vec<Option<Captured>>> {
     if relations.len() > 1 {
         match look_together(session, relations).await {
-            // Which of them is not free is seen one by one.
-            Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) => {}
+            // Which of them is not free, or of which something is gone, is seen one by one.
+            Err(error) if error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE) || is_gone(&error) => {}
             looked => return looked,
         }
     }
@@ -187,10 +198,9 @@ async fn look_together(session: &Session, relations: &[&Relation]) -> Result<Vec
     let captured: Vec<Result<_>> = stream::iter(capturing).buffered(AT_ONCE).collect().await;
     session.roll_back_unheard();
     // The one that is not free ends the transaction for all of them, those before it too.
-    let is_busy = |error: &Error| error.sqlstate() == Some(sqlstate::LOCK_NOT_AVAILABLE);
-    let busy =
-        captured.iter().filter_map(|looked| looked.as_ref().err()).find(|error| is_busy(error)).cloned();
-    busy.map_or_else(|| captured.into_iter().collect(), Err)
+    let is_reason = |error: &&Error| error.sqlstate() != Some(sqlstate::IN_FAILED_SQL_TRANSACTION);
+    let reason = captured.iter().filter_map(|looked| looked.as_ref().err()).find(is_reason).cloned();
+    reason.map_or_else(|| captured.into_iter().collect(), Err)
 }
 
 impl Captured {
@@ -235,7 +245,9 @@ async fn tables(session: &Session, relation: &Relation) -> Result<Vec<Row>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
     let sql = format!("{BY_NAME_SQL} {TABLES_SQL}");
-    session.client().query_typed(&sql, &names).await.map_err(|error| unread(&error))
+    let tables = session.client().query_typed(&sql, &names).await.map_err(|error| unread(&error))?;
+    expect_told(&tables, &[8, 10])?;
+    Ok(tables)
 }
 
 fn unread(error: &tokio_postgres::Error) -> Error {
@@ -263,6 +275,7 @@ async fn capture_under(
             future::try_join(elsewhere::why_elsewhere(session, relation), needs::look(session, relation));
         let (asked, else_asked) = future::join(asked, else_asked).await;
         let (indexes, foreign_keys) = asked.map_err(fail)?;
+        expect_told(&indexes, &[2, 10]).and_then(|()| expect_told(&foreign_keys, &[6, 10]))?;
         (indexes, foreign_keys, else_asked?)
     } else {
         Default::default()

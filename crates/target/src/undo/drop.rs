@@ -11,6 +11,7 @@ use crate::ledger::{Ledger, Loading, NewUndo};
 use crate::locks::named;
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
+use crate::steady::Reading;
 use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::error::SqlState;
 
@@ -72,6 +73,23 @@ pub async fn drop_chosen(
     relation: &Relation,
     lock_within_ms: u64,
     choose: impl Fn(&Captured, Option<&Loading>) -> Chosen,
+) -> Result<Dropped> {
+    let mut reading = Reading::default();
+    loop {
+        match drop_once(session, ledger, job_id, relation, lock_within_ms, &choose).await {
+            Err(error) if reading.is_again(&error).await => {}
+            dropped => return dropped,
+        }
+    }
+}
+
+async fn drop_once(
+    session: &Session,
+    ledger: &Ledger,
+    job_id: &str,
+    relation: &Relation,
+    lock_within_ms: u64,
+    choose: &impl Fn(&Captured, Option<&Loading>) -> Chosen,
 ) -> Result<Dropped> {
     let begin = format!(
         "BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {SPELLING_SQL}; \

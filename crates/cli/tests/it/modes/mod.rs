@@ -1,6 +1,7 @@
 //! What rows are to those that are there: merged by their key, come all at once, into an emptied or a new table.
 
 mod atomic;
+mod beside;
 mod freeze;
 mod gone;
 mod kept_one;
