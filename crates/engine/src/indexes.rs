@@ -83,14 +83,14 @@ fn tell_notes(run: &Run, plan: &IndexesPlan) {
 async fn drop_of_table(run: &Run, ledger: &Ledger, plan: &IndexesPlan) -> Result<()> {
     let (job, connection) = (&run.plan.job, &run.context.connection);
     let lock_within_ms = lock_within_ms(run);
+    let own = (run.plan.job_id.as_str(), run.first.get().map_or(0, |holder| holder.pid));
     let work = || async {
         let session = connection.open().await?;
         let cpus = connection.server_cpus();
         let choose = |captured: &_, other: Option<&_>| {
             decide_indexes(captured, job, cpus, ToCome::of(plan), other, true).chosen()
         };
-        let dropping =
-            drop_chosen(&session, ledger, &run.plan.job_id, &plan.relation, lock_within_ms, choose);
+        let dropping = drop_chosen(&session, ledger, own, &plan.relation, lock_within_ms, choose);
         connection.attend(&session, dropping).await
     };
     match change(run, work).await {
@@ -322,14 +322,16 @@ pub(crate) async fn put_back_entries(
     how: Builds<'_>,
     retry_for: Duration,
 ) -> Result<usize> {
-    let mut left = entries;
-    let mut gone = BTreeSet::new();
+    let (mut left, mut gone, mut first) = (entries, BTreeSet::new(), None);
     for _ in 0..ROUNDS {
-        let mut numbers: BTreeSet<i64> = left.iter().map(|entry| entry.number).collect();
+        let numbers: BTreeSet<i64> = left.iter().map(|entry| entry.number).collect();
         let mut failed = put_back_once(context, ledger, left, how, retry_for).await;
         gone.append(&mut failed.gone);
-        if !how.tuned || numbers.iter().all(|number| failed.numbers.contains(number)) {
-            return failed.first.map_or(Ok(gone.len()), Err);
+        first = first.or(failed.first.take());
+        let ended = |first: Option<Error>, count| first.map_or(Ok(count), Err);
+        let may_be_lost = how.tuned && !numbers.iter().all(|number| failed.numbers.contains(number));
+        if !may_be_lost && failed.again.is_empty() {
+            return ended(first, gone.len());
         }
         let open = || async {
             let session = context.connection.open().await?;
@@ -338,22 +340,31 @@ pub(crate) async fn put_back_entries(
             context.connection.keep(session);
             Ok(open)
         };
-        let open = patiently(context, retry_for, open).await;
-        let taken = |open: &Vec<Undo>| {
-            open.iter()
-                .any(|entry| numbers.contains(&entry.number) && !failed.numbers.contains(&entry.number))
+        let open = match patiently(context, retry_for, open).await {
+            Ok(open) => open,
+            Err(error) => return Err(first.unwrap_or(error)),
         };
-        match open {
-            // Others may have failed for want of it.
-            Ok(open) if taken(&open) => {
-                context.tell("the server crashed and lost some of what was back: once more");
-                left = open;
-                left.retain(|entry| numbers.remove(&entry.number));
-            }
-            open => return failed.first.map_or(open.map(|_| gone.len()), Err),
+        let is_lost = |entry: &Undo| {
+            let number = entry.number;
+            numbers.contains(&number) && !failed.numbers.contains(&number) && !failed.again.contains(&number)
+        };
+        // Others may have failed for want of it.
+        let has_lost = may_be_lost && open.iter().any(is_lost);
+        if has_lost {
+            context.tell("the server crashed and lost some of what was back: once more");
+        } else if failed.again.is_empty() {
+            return ended(first, gone.len());
         }
+        left = open;
+        left.retain(|entry| {
+            failed.again.contains(&entry.number) || (has_lost && numbers.contains(&entry.number))
+        });
+        // What has failed for want of what was lost is tried, and told, once more.
+        first = first.filter(|_| !has_lost);
     }
-    Err(Error::new(ErrorKind::ConnectionLost, "the server has lost what was put back again and again"))
+    let message =
+        "what was put back was lost again and again, as by a server that crashes or a session that drops it";
+    Err(Error::new(ErrorKind::ConnectionLost, message))
 }
 
 /// Triggers at once, then indexes side by side, then the rest, kind by kind.
@@ -400,6 +411,11 @@ async fn put_back_once(
         let (lacking, possible): (Vec<&Undo>, Vec<&Undo>) =
             of_kind.iter().partition(|entry| failed.lacks(entry));
         failed.numbers.extend(lacking.iter().map(|entry| entry.number));
+        // It may hang on what is built once more first.
+        if !failed.again.is_empty() {
+            failed.again.extend(possible.iter().map(|entry| entry.number));
+            continue;
+        }
         let rows = rows_of_entries(&possible).into_iter().map(|row| async move {
             let mut done = Vec::with_capacity(row.len());
             for entry in row {
@@ -443,6 +459,8 @@ struct Failed {
     numbers: BTreeSet<i64>,
     /// Entries that are closed, and what they are of is not back and never will be.
     gone: BTreeSet<i64>,
+    /// Entries that are open, since what had been put back was dropped by somebody meanwhile.
+    again: BTreeSet<i64>,
     /// Table and name.
     names: BTreeSet<(u32, String)>,
     /// Their indexes, as attachments name them.
@@ -452,8 +470,9 @@ struct Failed {
 impl Failed {
     fn note(&mut self, context: &Context, ledger: &Ledger, entry: &Undo, done: Result<PutBack>) {
         let error = match done {
+            Ok(PutBack::Again(numbers)) => return self.again.extend(numbers),
             Ok(done) => {
-                self.gone.extend(is_gone(done, entry.change.kind).then_some(entry.number));
+                self.gone.extend(is_gone(&done, entry.change.kind).then_some(entry.number));
                 return;
             }
             Err(error) => with_hint(error, context, ledger, &entry.job_id),
@@ -480,11 +499,15 @@ impl Failed {
 }
 
 /// A staging table that is gone is as good as dropped.
-fn is_gone(done: PutBack, kind: UndoKind) -> bool {
+fn is_gone(done: &PutBack, kind: UndoKind) -> bool {
     match done {
         PutBack::TableGone | PutBack::TableAnother => kind != UndoKind::Staging,
         PutBack::NoPartition | PutBack::TriggerGone => true,
-        PutBack::Done | PutBack::WasThere | PutBack::MarkedAnother | PutBack::ByAnother => false,
+        PutBack::Done
+        | PutBack::WasThere
+        | PutBack::MarkedAnother
+        | PutBack::ByAnother
+        | PutBack::Again(_) => false,
     }
 }
 

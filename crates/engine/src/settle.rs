@@ -47,7 +47,9 @@ pub(crate) enum When {
 pub(crate) async fn settle(run: &Run, when: When) {
     let Some(ledger) = &run.ledger else { return };
     let settled = run.context.stop.guard(settle_all(run, ledger, when)).await;
-    if let Err(error) = settled {
+    // Who stops a load is not told of what it did not look for.
+    let failed = settled.err().filter(|error| error.kind() != ErrorKind::Interrupted);
+    if let Some(error) = failed {
         run.tell(format!("what other jobs have left behind is not put back: {error}"));
     }
 }
@@ -256,7 +258,7 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     }
     for (job_id, lacking) in repair.lacking(None).await? {
         let is_needed = lacking.is_needed;
-        match repair.put_back(&job_id, lacking).await {
+        match repair.put_back(&job_id, &lacking.what).await {
             Err(error) if !is_needed && may_wait(&error) => {
                 context.tell(format!("{error}: rows come without it"));
             }
@@ -286,7 +288,7 @@ pub(crate) async fn expect_whole(context: &Context, session: &Session, plan: &Pl
     }
     let repair = Repair { context, session, ledger: &ledger, plan, may: false };
     for (job_id, lacking) in repair.lacking(None).await? {
-        repair.put_back(&job_id, lacking).await?;
+        repair.put_back(&job_id, &lacking.what).await?;
     }
     Ok(())
 }
@@ -390,10 +392,12 @@ impl Repair<'_> {
         Ok(lacking.collect())
     }
 
-    async fn put_back(&self, job_id: &str, lacking: Lacking) -> Result<()> {
-        let Some(waited) = self.take(job_id).await? else { return Err(lacks(&lacking.what, job_id, None)) };
-        let lacking = if waited { self.lacking(Some(job_id)).await?.remove(job_id) } else { Some(lacking) };
-        let done = match lacking {
+    async fn put_back(&self, job_id: &str, what: &str) -> Result<()> {
+        if !self.take(job_id).await? {
+            return Err(lacks(what, job_id, None));
+        }
+        // Its load may have ended since that was read, and have put all back.
+        let done = match self.lacking(Some(job_id)).await?.remove(job_id) {
             Some(Lacking { what, strangers, .. }) if !strangers.is_empty() => {
                 let restore = restore_command(self.context, self.ledger, job_id);
                 let why = not_believed(self.ledger, &strangers);
@@ -415,9 +419,9 @@ impl Repair<'_> {
         done
     }
 
-    /// Takes the job for oneself; `None` if a load of it is at work. Whoever else has it puts back what it has left: his end is waited
-    /// for, and true comes back then.
-    async fn take(&self, job_id: &str) -> Result<Option<bool>> {
+    /// Takes the job for oneself; false if a load of it is at work. Whoever else has it puts back what it has left: his end is waited
+    /// for.
+    async fn take(&self, job_id: &str) -> Result<bool> {
         let Repair { context, session, ledger, .. } = self;
         let (began, mut waited) = (Instant::now(), false);
         let wait_for =
@@ -426,7 +430,7 @@ impl Repair<'_> {
             // Loads hold it beside one another, but not beside him.
             if context.connection.attend(session, ledger.hold_job(session, job_id)).await? {
                 let alone = ledger.hold_job_alone(session, job_id);
-                return Ok(context.connection.attend(session, alone).await?.then_some(waited));
+                return context.connection.attend(session, alone).await;
             }
             let error = being_restored(job_id);
             if began.elapsed() >= wait_for {
@@ -437,7 +441,7 @@ impl Repair<'_> {
             }
             waited = true;
         }
-        Ok(Some(waited))
+        Ok(true)
     }
 
     /// What of the rows contradicts a key need not be found where none of them stays.
@@ -470,7 +474,7 @@ impl Repair<'_> {
         };
         for rival in undos.iter().filter(is_for) {
             let (table, job_id) = (&rival.change.definition, &rival.job_id);
-            if self.take(job_id).await?.is_none() {
+            if !self.take(job_id).await? {
                 let message =
                     format!("job {job_id} is at work on a new table that is to take the place of {table}");
                 return Err(Error::new(ErrorKind::Table, message)

@@ -89,7 +89,7 @@ pub(super) async fn put_back_one(
         let put_back = || work.put_back(context, entry, workers_max);
         let scarce = match patiently(context, work.retry_for, put_back).await? {
             Ok(done) => {
-                tell(context, work.brief, entry, done, start.elapsed());
+                tell(context, work.brief, entry, &done, start.elapsed());
                 return Ok(done);
             }
             Err(scarce) => scarce,
@@ -109,7 +109,7 @@ fn without_room(entry: &Undo, tries: u32, scarce: &Scarce) -> Error {
 }
 
 /// What became of it.
-fn tell(context: &Context, brief: bool, entry: &Undo, done: PutBack, took: Duration) {
+fn tell(context: &Context, brief: bool, entry: &Undo, done: &PutBack, took: Duration) {
     let (seconds, title) = (took.as_secs_f64(), entry.to_string());
     match (done, entry.change.kind) {
         (PutBack::Done, kind) if brief && (UndoKind::Index..UndoKind::Attach).contains(&kind) => {}
@@ -136,6 +136,9 @@ fn tell(context: &Context, brief: bool, entry: &Undo, done: PutBack, took: Durat
         (PutBack::MarkedAnother, _) => {
             context.tell(format!("{title}: what somebody has set instead meanwhile stays"));
         }
+        (PutBack::Again(_), _) => context.tell(format!(
+            "{title} waits: somebody has dropped what it goes on with, which is built once more"
+        )),
         (PutBack::TableGone, _) => context.warn(format!("{title} is not put back: the table is gone")),
         (PutBack::TableAnother, _) => context.warn(format!(
             "{title} is not put back: the table is gone, and the one that has its name now is another one"

@@ -44,6 +44,7 @@ pub use hold_tables::Hold;
 pub(crate) use job_lock::IDLE_IN_TURN_MS;
 pub use job_lock::LOCKS_IN_TURN_MS;
 pub use job_row::{FileRow, JobRow, JobStatus};
+pub(crate) use noted::Known;
 pub use noted::OwnUndos;
 pub use origin::Origin;
 pub use proof::Loading;

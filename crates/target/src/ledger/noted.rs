@@ -54,6 +54,13 @@ impl Noted {
     }
 }
 
+/// A change of a job, and whether it is not undone.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) undo: Undo,
+    pub(crate) open: bool,
+}
+
 /// Changes of a job that are not undone.
 #[derive(Debug, Default)]
 pub struct OwnUndos {
@@ -85,6 +92,16 @@ impl Ledger {
         let is_believed = |undo: &Undo| doubted_for.is_empty() || self.noted.has_change(undo);
         let (believed, doubted) = open.into_iter().partition(is_believed);
         Ok(OwnUndos { believed, doubted, doubted_for })
+    }
+
+    /// All changes of the job of this one, undone or not, in the order in which they were made, as far as they are to be believed like this one.
+    pub(crate) async fn changes_of_its_job(&self, session: &Session, entry: &Undo) -> Result<Vec<Known>> {
+        let mut changes = self.all_of_job(session, &entry.job_id).await?;
+        // What was noted in one transaction is noted altogether.
+        if self.noted.has_change(entry) {
+            changes.retain(|known| self.noted.has_change(&known.undo));
+        }
+        Ok(changes)
     }
 
     /// For whose sake entries are not believed. Of those that this process has noted, that is not asked.

@@ -5,7 +5,7 @@
 //! from outside needs the job for itself.
 
 use super::origin::{Origin, here_sql, table_oid_sql};
-use super::{Ledger, is_lacking};
+use super::{Known, Ledger, is_lacking};
 use crate::session::Session;
 use crate::sql::{quote_literal, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
@@ -172,12 +172,8 @@ impl Ledger {
     /// The same; `None` where there is no journal, or not for this role.
     pub(super) async fn journal(&self, session: &Session, job_id: Option<&str>) -> Result<Option<Vec<Undo>>> {
         let sql = format!(
-            "SELECT number, job_id, kind, schema_name, table_name, {}, name, definition, statements, \
-                    compared_by_libc, {} \
-             FROM {}.undo WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
-            table_oid_sql("undo"),
-            here_sql("undo"),
-            self.quoted
+            "{} WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
+            self.undos_sql()
         );
         match session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await {
             Ok(rows) => rows.iter().map(|row| self.undo(row)).collect::<Result<_>>().map(Some),
@@ -185,6 +181,37 @@ impl Ledger {
             Err(error) if is_lacking(&error) => Ok(None),
             Err(error) => Err(self.error(&error, "reading the ledger's journal")),
         }
+    }
+
+    fn undos_sql(&self) -> String {
+        format!(
+            "SELECT number, job_id, kind, schema_name, table_name, {}, name, definition, statements, \
+                    compared_by_libc, {}, undone_at IS NULL \
+             FROM {}.undo",
+            table_oid_sql("undo"),
+            here_sql("undo"),
+            self.quoted
+        )
+    }
+
+    /// What this job has ever changed, put back or not.
+    pub(super) async fn all_of_job(&self, session: &Session, job_id: &str) -> Result<Vec<Known>> {
+        let sql = format!("{} WHERE job_id = $1 ORDER BY number", self.undos_sql());
+        let rows = self.ask(session, &sql, &[(&job_id, Type::TEXT)], "reading the ledger's journal").await?;
+        rows.iter().map(|row| Ok(Known { undo: self.undo(row)?, open: row.get(11) })).collect()
+    }
+
+    /// Opens these entries again in the open transaction: what they had put back is gone.
+    pub(crate) async fn open_again(&self, session: &Session, numbers: &[i64]) -> Result<()> {
+        // In their order, so that nobody who does the same is waited for while he waits.
+        let sql = format!(
+            "UPDATE {0}.undo SET undone_at = NULL WHERE number IN \
+                 (SELECT o.number FROM {0}.undo o WHERE o.number = ANY ($1) ORDER BY o.number FOR UPDATE)",
+            self.quoted
+        );
+        self.ask(session, &sql, &[(&numbers, Type::INT8_ARRAY)], "writing the ledger's journal")
+            .await
+            .map(|_| ())
     }
 
     /// Of the job's open entries of partitions, by their numbers: the table at the top.
@@ -274,17 +301,19 @@ impl Ledger {
         Ok(rows.iter().any(|row| row.get::<_, i64>(0) == entry.number))
     }
 
-    /// What other jobs have dropped of these tables and not put back altogether: table and name.
+    /// What other jobs, or another run of this one that is at work, have dropped of these tables and not put back altogether: table
+    /// and name.
     pub(crate) async fn coming_back(
         &self,
         session: &Session,
-        job_id: &str,
+        (job_id, holder_pid): (&str, i32),
         oids: &[u32],
     ) -> Result<BTreeSet<(u32, String)>> {
         let sql = format!(
-            "SELECT {0}, name FROM {1}.undo WHERE undone_at IS NULL AND job_id <> $1 AND {0} = ANY ($2)",
+            "SELECT {0}, name FROM {1}.undo WHERE undone_at IS NULL AND (job_id <> $1 OR {2}) AND {0} = ANY ($2)",
             table_oid_sql("undo"),
-            self.quoted
+            self.quoted,
+            self.held_by_others_sql(job_id, Some(holder_pid))
         );
         let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&job_id, Type::TEXT), (&oids, Type::OID_ARRAY)];
         let rows = self.ask(session, &sql, &parameters, "reading the ledger's journal").await?;

@@ -61,7 +61,7 @@ pub struct Dropped {
 
 /// Drops what `choose` says of the table as it is under the lock: first of the table alone, then, if something is to go, beside the
 /// other job that is loading rows into it. Whoever comes after a waiting ACCESS EXCLUSIVE waits behind it, readers too:
-/// `lock_within_ms` is how long the whole application may stand still.
+/// `lock_within_ms` is how long the whole application may stand still. The job is held by the server process `holder_pid` for this run.
 ///
 /// # Errors
 /// Table with SQLSTATE 55P03 when the table is not free within that time, and for what the server refuses;
@@ -69,14 +69,14 @@ pub struct Dropped {
 pub async fn drop_chosen(
     session: &Session,
     ledger: &Ledger,
-    job_id: &str,
+    (job_id, holder_pid): (&str, i32),
     relation: &Relation,
     lock_within_ms: u64,
     choose: impl Fn(&Captured, Option<&Loading>) -> Chosen,
 ) -> Result<Dropped> {
     let mut reading = Reading::default();
     loop {
-        match drop_once(session, ledger, job_id, relation, lock_within_ms, &choose).await {
+        match drop_once(session, ledger, (job_id, holder_pid), relation, lock_within_ms, &choose).await {
             Err(error) if reading.is_again(&error).await => {}
             dropped => return dropped,
         }
@@ -86,7 +86,7 @@ pub async fn drop_chosen(
 async fn drop_once(
     session: &Session,
     ledger: &Ledger,
-    job_id: &str,
+    (job_id, holder_pid): (&str, i32),
     relation: &Relation,
     lock_within_ms: u64,
     choose: &impl Fn(&Captured, Option<&Loading>) -> Chosen,
@@ -115,7 +115,7 @@ async fn drop_once(
             captured = locked;
         }
         if !choose(&captured, None).is_empty() {
-            keep_what_comes_back(session, ledger, job_id, &mut captured).await?;
+            keep_what_comes_back(session, ledger, (job_id, holder_pid), &mut captured).await?;
         }
         let mut chosen = choose(&captured, None);
         let mut kept_for = None;
@@ -176,16 +176,16 @@ pub async fn wait_for_drops(session: &Session, relation: &Relation) -> Result<()
     }
 }
 
-/// Lets be what another job is putting back, step by step: an index that is built and not yet a constraint, nor a part of its parent's, a
-/// foreign key that is not validated yet. It would find nothing there to go on with.
+/// Lets be what another job, or another run of this one, is putting back, step by step: an index that is built and not yet a constraint,
+/// nor a part of its parent's, a foreign key that is not validated yet. It would find nothing there to go on with.
 async fn keep_what_comes_back(
     session: &Session,
     ledger: &Ledger,
-    job_id: &str,
+    (job_id, holder_pid): (&str, i32),
     captured: &mut Captured,
 ) -> Result<()> {
     ledger.expect_journal(session).await?;
-    let coming = ledger.coming_back(session, job_id, &captured.oids).await?;
+    let coming = ledger.coming_back(session, (job_id, holder_pid), &captured.oids).await?;
     let comes_back = |entries: &[NewUndo]| {
         let is_known = |entry: &NewUndo| coming.contains(&(entry.table_oid, entry.name.clone()));
         entries.iter().any(is_known).then(|| "another load is putting it back".to_owned())

@@ -4,7 +4,8 @@
 //! and what must not be dropped, the indexes of partitions together with those that they are parts of (`partitions.rs`), nor what this
 //! role or server could not build again (`needs.rs`);
 //! [`drop`] drops what the caller chooses and writes the journal in the same
-//! transaction; [`put_back`] does what one entry of the journal says, and `meaning.rs` whether that is what it was. [`triggers`] does the same for triggers. The server's own `pg_get_indexdef` and
+//! transaction; [`put_back`] does what one entry of the journal says, `meaning.rs` tells whether that is what it was, and `reopen.rs` goes
+//! back to the entries before, where somebody has dropped what they had put back. [`triggers`] does the same for triggers. The server's own `pg_get_indexdef` and
 //! `pg_get_constraintdef` are the source of all definitions.
 
 pub mod capture;
@@ -15,6 +16,7 @@ mod meaning;
 pub(crate) mod needs;
 mod partitions;
 pub mod put_back;
+mod reopen;
 pub mod triggers;
 
 /// What a hint begins with where another role has to put back.

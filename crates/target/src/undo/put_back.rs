@@ -4,6 +4,7 @@
 //! recognised by its definition.
 
 use super::entries::WORKERS;
+use super::reopen::reopen;
 use super::{RUN_BY_ANOTHER, SPELLING_SQL, meaning, needs};
 use crate::build::{Build, lift_sql, with_lift};
 use crate::copy::server_error::safe_message;
@@ -24,7 +25,7 @@ use tokio_postgres::types::{ToSql, Type};
 pub const LOCK_WITHIN_MS: u64 = 5000;
 
 /// What came of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PutBack {
     /// It is back.
     Done,
@@ -42,6 +43,8 @@ pub enum PutBack {
     NoPartition,
     /// Another process has put it back meanwhile.
     ByAnother,
+    /// What it goes on with was dropped meanwhile: the entries of these numbers, of which it is one, are open.
+    Again(Vec<i64>),
 }
 
 /// How an entry is put back.
@@ -71,6 +74,12 @@ pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How
     let error = loop {
         let Err(error) = done else { return done };
         session.roll_back().await;
+        let of_missing = [sqlstate::UNDEFINED_OBJECT, sqlstate::UNDEFINED_TABLE];
+        if error.sqlstate().is_some_and(|code| of_missing.contains(&code))
+            && let Some(done) = reopen(session, ledger, entry, how.durable).await?
+        {
+            return Ok(done);
+        }
         if !(std::mem::take(&mut looks_again) && error.message().ends_with(JUST_MADE)) {
             break error;
         }

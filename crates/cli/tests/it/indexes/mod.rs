@@ -2,6 +2,7 @@
 
 mod auto;
 mod beside;
+mod dropped;
 pub(crate) mod dumped;
 mod early;
 mod identical;
