@@ -79,6 +79,8 @@ class Sessions(TypedDict):
     """Sessions that copy."""
     waits: list[list[Any]]
     """Pairs of a wait event (`Type:Event`, or `CPU` when running) and the number of sessions seen in it."""
+    sent_bytes: int
+    """Plain bytes of chunks that they have sent and that are not in yet."""
 
 
 class Paused(TypedDict):

@@ -48,7 +48,8 @@ struct Shared {
 }
 
 struct State {
-    started: Instant,
+    /// The first byte was read: what was looked at before says nothing about how fast the load is.
+    started: Option<Instant>,
     drawn: Instant,
     /// Somebody watches bars.
     has_screen: bool,
@@ -69,11 +70,13 @@ struct State {
     /// Of these, stored by another run, which says nothing about how fast this one is.
     rows_before: u64,
     bytes_stored: u64,
+    /// Plain bytes of chunks that are under way, when the sessions were last looked at.
+    bytes_sent: u64,
     bytes_known: Option<u64>,
     sessions: String,
     paused: Option<String>,
-    /// What the load is at while no rows are copied.
-    phase: Option<String>,
+    /// What the load is at while no rows are copied, and since when.
+    phase: Option<(String, Instant)>,
     ended: bool,
 }
 
@@ -222,7 +225,7 @@ impl State {
     fn new(has_screen: bool, quiet: bool) -> State {
         let now = Instant::now();
         State {
-            started: now,
+            started: None,
             drawn: now,
             has_screen,
             quiet,
@@ -236,6 +239,7 @@ impl State {
             rows: 0,
             rows_before: 0,
             bytes_stored: 0,
+            bytes_sent: 0,
             bytes_known: None,
             sessions: String::new(),
             paused: None,
@@ -267,7 +271,10 @@ impl State {
                     self.line(Line::FileDone(line));
                 }
             }
-            Event::Sessions { open, waits } => self.sessions = show_sessions(*open, waits),
+            Event::Sessions { open, waits, sent_bytes } => {
+                self.sessions = show_sessions(*open, waits);
+                self.bytes_sent = *sent_bytes;
+            }
             Event::Retry { reason, delay } => {
                 self.remark(format!("trying again in {}: {reason}", show_seconds(delay.as_secs_f64())));
             }
@@ -278,7 +285,11 @@ impl State {
                 self.paused.clone_from(reason);
             }
             Event::Phase { what } => {
-                self.phase.clone_from(what);
+                self.phase = what.clone().map(|what| {
+                    let before = self.phase.as_ref().filter(|(before, _)| step(before) == step(&what));
+                    let since = before.map_or_else(Instant::now, |(_, since)| *since);
+                    (what, since)
+                });
                 self.sessions.clear();
             }
             Event::Notice { message } => self.remark(message.clone()),
@@ -381,6 +392,7 @@ impl State {
     fn read(&mut self, file_no: u32, bytes: u64) {
         let no = file_no as usize;
         let Some(file) = self.files.get_mut(no) else { return };
+        self.started.get_or_insert_with(Instant::now);
         // What a crash of the server took is read once more.
         file.bytes_read = (file.bytes_read + bytes).min(file.stored_bytes.unwrap_or(u64::MAX));
         if self.has_screen && !file.done && self.bars.len() < BARS_MAX {
@@ -398,7 +410,10 @@ impl State {
     fn stored(&mut self, file_no: u32, rows: u64, bytes: Option<u64>) {
         self.rows += rows;
         match bytes {
-            Some(bytes) => self.bytes_stored += bytes,
+            Some(bytes) => {
+                self.bytes_stored += bytes;
+                self.bytes_sent = self.bytes_sent.saturating_sub(bytes);
+            }
             None => self.rows_before += rows,
         }
         if let Some(file) = self.files.get_mut(file_no as usize) {
@@ -445,14 +460,24 @@ impl State {
         self.files.iter().map(File::bytes_in).sum()
     }
 
+    /// Sent and not in. Of compressed files all counts as in that was read.
+    fn bytes_in_flight(&self) -> u64 {
+        let is_open = |file: &&File| file.bytes_in.is_some() && !file.done;
+        let open = self.files.iter().filter(is_open);
+        self.bytes_sent.min(open.map(|file| file.bytes_read.saturating_sub(file.bytes_in())).sum())
+    }
+
     fn total_line(&self) -> String {
-        if let Some(phase) = &self.phase {
+        if let Some((phase, since)) = &self.phase {
+            let lasts = since.elapsed();
+            let lasts = (lasts >= LINE_EVERY).then(|| format!(" ({})", show_seconds(lasts.as_secs_f64())));
+            let lasts = lasts.unwrap_or_default();
             if self.files.is_empty() {
-                return phase.clone();
+                return format!("{phase}{lasts}");
             }
-            return format!("{}, {phase}", show_rows(self.rows));
+            return format!("{}, {phase}{lasts}", show_rows(self.rows));
         }
-        let seconds = self.started.elapsed().as_secs_f64().max(1e-9);
+        let seconds = self.started.map_or(Duration::ZERO, |since| since.elapsed()).as_secs_f64().max(1e-9);
         let (read, passed) = (self.bytes_read(), self.bytes_passed());
         let mut line = format!(
             "{}, {} rows/s, {}/s",
@@ -467,10 +492,13 @@ impl State {
                 let percent = (passed as f64 / all as f64).min(1.0) * 100.0;
                 line.push_str(&format!(", {} %", percent.floor()));
             }
-            // As fast as what came in so far; while nothing has, or all was sent and waits, nobody knows.
-            let (came, waits) = (self.bytes_in(), all.saturating_sub(passed) <= self.files.len() as u64);
-            if is_done || came > 0 && !waits {
-                let left = all.saturating_sub(passed) as f64 * seconds / came as f64;
+            // As fast as what was sent so far: a chunk that takes long is not in for as long. Before the first is, or when all was sent
+            // and waits, nobody knows.
+            let sent = self.bytes_in_flight();
+            let (came, left) = (self.bytes_in() + sent, all.saturating_sub(passed + sent));
+            let waits = left <= self.files.len() as u64;
+            if is_done || self.bytes_in() > 0 && !waits {
+                let left = left as f64 * seconds / came as f64;
                 line.push_str(&format!(", {} left", show_seconds(left)));
             }
         } else {
@@ -501,6 +529,11 @@ fn show_sessions(open: u32, waits: &[(String, u32)]) -> String {
     }
 }
 
+/// What a step is called; how far it is stands behind a colon.
+fn step(what: &str) -> &str {
+    what.split_once(':').map_or(what, |(step, _)| step)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -509,7 +542,7 @@ mod tests {
         let mut state = State::new(false, false);
         state.files = vec![File::new("a.csv".to_owned(), Some(bytes), true)];
         state.bytes_known = Some(bytes);
-        state.started = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        state.started = Instant::now().checked_sub(Duration::from_secs(10));
         state
     }
 
@@ -545,6 +578,27 @@ mod tests {
         state.file_done(0);
         let line = state.total_line();
         assert!(line.contains(", 100 %, 0"), "{line}");
+    }
+
+    #[test]
+    fn the_rest_takes_as_long_as_what_was_sent_did() {
+        let mut state = state(1000);
+        state.read(0, 800);
+        state.stored(0, 1000, Some(200));
+        let sessions = |sent_bytes| Event::Sessions { open: 1, waits: Vec::new(), sent_bytes };
+        // By what is in, it would be 40 s, and more each second until the next chunk is in.
+        state.count(&sessions(300));
+        assert!(state.total_line().contains(", 20 %, 10."), "{}", state.total_line());
+        state.stored(0, 1500, Some(300));
+        assert!(state.total_line().contains(", 50 %, 10."), "{}", state.total_line());
+        // No more than was read was sent.
+        state.count(&sessions(900));
+        assert!(state.total_line().contains(", 50 %, 2.5"), "{}", state.total_line());
+        // Planning took its time before.
+        let files = vec![File::new("a.csv".to_owned(), Some(1000), true)];
+        let mut state = State { files, started: None, bytes_stored: 0, bytes_sent: 0, ..state };
+        state.read(0, 200);
+        assert!(state.started.is_some_and(|since| since.elapsed() < Duration::from_secs(5)));
     }
 
     #[test]
@@ -638,7 +692,11 @@ mod tests {
         let mut state = state(1000);
         state.read(0, 1000);
         state.stored(0, 5000, Some(1000));
-        state.phase = Some("building 3 indexes".to_owned());
+        let now = Instant::now();
+        state.phase = Some(("building 3 indexes".to_owned(), now));
         assert_eq!(state.total_line(), "5,000 rows, building 3 indexes");
+        state.phase =
+            Some(("building 3 indexes".to_owned(), now.checked_sub(Duration::from_secs(75)).unwrap()));
+        assert_eq!(state.total_line(), "5,000 rows, building 3 indexes (75.0 s)");
     }
 }

@@ -42,6 +42,7 @@ pub(crate) async fn warn(run: &Run, files: &Files, stored: impl Iterator<Item = 
         if run.files.get(relation).is_some_and(|before| before.are_kept(now)) {
             continue;
         }
+        run.is_at("counting rows");
         // The rows have come as they were to: what cannot be asked does not make the load fail.
         let fewer = async |session: &Session| storage::fewer_rows(session, relation, rows).await;
         if let Ok(Some(held)) = on_session(run, fewer).await {

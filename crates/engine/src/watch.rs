@@ -115,6 +115,11 @@ impl Slots {
         slots.iter().map(|slot| slot.progress.bytes()).sum()
     }
 
+    /// The same without chunks that are in, which their sessions count until the next one.
+    fn bytes_sent(&self) -> u64 {
+        self.busy().iter().map(|(_, slot)| slot.progress.bytes()).sum()
+    }
+
     /// The server answers a session of this load that does not copy.
     pub(crate) fn heard(&self) {
         *self.heard.lock() = Some(Instant::now());
@@ -216,7 +221,8 @@ fn report(run: &Run, seen: &[Activity], open: usize, waiting: usize) {
     }
     let waits: Vec<(String, u32)> = waits.into_iter().collect();
     run.tally.saw_waits(&waits, without_chunk);
-    run.context.listener.on_event(&Event::Sessions { open: u32::try_from(open).unwrap_or(u32::MAX), waits });
+    let (open, sent_bytes) = (u32::try_from(open).unwrap_or(u32::MAX), run.slots.bytes_sent());
+    run.context.listener.on_event(&Event::Sessions { open, waits, sent_bytes });
 }
 
 /// Tells once of each kind of wait that holds a session up for long.

@@ -9,7 +9,7 @@ use crate::Context;
 use crate::feed::Asker;
 use crate::misfits::Misfits;
 use crate::scarce::broken_off;
-use howdah_model::{Arrival, Reading, Relation, Result, counted};
+use howdah_model::{Arrival, Event, Reading, Relation, Result, counted};
 use howdah_target::define::{self, Became, Wider};
 use howdah_target::sql::quote_ident;
 use howdah_transcode::infer::{
@@ -131,7 +131,12 @@ impl Widener {
                 broken_off(format!("making columns of {relation} wider was broken off: {scarce}"))
             })
         };
-        for Became { name, type_name, is_changed } in asker.wait_patiently(alter)? {
+        let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+        let what = format!("making {} of {relation} wider", names.join(", "));
+        context.listener.on_event(&Event::Phase { what: Some(what) });
+        let became = asker.wait_patiently(alter);
+        context.listener.on_event(&Event::Phase { what: None });
+        for Became { name, type_name, is_changed } in became? {
             let Some(column) = open.get_mut(&name) else { continue };
             if is_changed {
                 let is_mixed =

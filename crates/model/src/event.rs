@@ -92,6 +92,8 @@ pub enum Event {
         open: u32,
         /// Wait event (`Type:Event`, or `CPU` when running) -> sessions seen in it.
         waits: Vec<(String, u32)>,
+        /// Plain bytes of chunks that they have sent and that are not in yet.
+        sent_bytes: u64,
     },
     /// Something transient failed and will be tried again.
     Retry {
@@ -107,7 +109,7 @@ pub enum Event {
         reason: Option<String>,
     },
     /// The load is at this, which how much was read and stored says nothing of: no rows are copied, or some of those that a crash of
-    /// the server took; without it, rows are copied.
+    /// the server took, or those of a chunk wait for a wider column; without it, rows are copied.
     Phase {
         /// What it is at, for the middle of a sentence.
         what: Option<String>,

@@ -6,7 +6,7 @@
 //! no index hears of it (PostgreSQL: "Heap-Only Tuples"). So one row of a page in three comes in the first turn, and
 //! the others find room. Between two turns of a range a session does other ranges, so that the others' transactions end.
 
-use super::{on_session, surroundings, way};
+use super::{at_what, on_session, surroundings, way};
 use crate::pipeline::Run;
 use futures_util::{StreamExt, stream};
 use howdah_model::{Changes, Jobs, Mode, Result};
@@ -15,7 +15,7 @@ use howdah_target::arrival::statements::{Span, TURNS};
 use howdah_target::arrival::table::Into;
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Sessions where nothing else says how many the server bears.
 const SESSIONS_DEFAULT: u32 = 2;
@@ -118,7 +118,12 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
     let progress = &progress;
     let work = stream::iter(cut.in_order(sessions)).map(|(no, range, turn)| async move {
         let span = Span { turn, looked_up: *looked_up, ..Span::of_range(range, borders) };
-        progress.note(one_part(run, around, into, no, span, progress).await)
+        progress.note(one_part(run, around, into, no, span, progress).await)?;
+        let done = progress.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if parts > SESSIONS_MAX && !progress.failed.load(Ordering::Relaxed) {
+            run.is_at(format!("{}: {done} of {parts} parts are in", at_what(run.plan.job.arrival.mode)));
+        }
+        Ok(())
     });
     let done: Vec<Result<()>> = work.buffer_unordered(sessions as usize).collect().await;
     done.into_iter().collect()
@@ -172,6 +177,8 @@ struct Progress {
     /// Some part was new in one row of [`MANY_NEW`] or more.
     many_new: AtomicBool,
     failed: AtomicBool,
+    /// How many are done.
+    done: AtomicU32,
 }
 
 impl Progress {
