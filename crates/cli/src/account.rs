@@ -3,7 +3,9 @@
 use crate::printer;
 use crate::units::{show_bytes, show_count, show_rows, show_seconds};
 use howdah_engine::model::summary::Status;
-use howdah_engine::model::{LeftOut, Limit, LimitOf, Mend, SessionsStep, Stage, Summary, counted, plural};
+use howdah_engine::model::{
+    LeftOut, Limit, LimitOf, Mend, SessionsStep, Stage, Summary, Verify, counted, plural,
+};
 use howdah_engine::spelling;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -91,11 +93,15 @@ pub fn text(summary: &Summary) -> String {
 fn tell_verified(text: &mut String, summary: &Summary) {
     let Some(verified) = &summary.verified else { return };
     let rows = show_rows(verified.rows);
-    let _ = match &verified.checksum {
-        Some(checksum) => {
+    let _ = match (&verified.checksum, verified.by) {
+        (Some(checksum), _) => {
             writeln!(text, "verify {rows} compared with the files read again: equal; checksum {checksum}")
         }
-        None => {
+        (None, Verify::Checksum) => writeln!(
+            text,
+            "verify {rows} compared with the files read again, with others that were left out since: equal; no checksum of those that stay"
+        ),
+        (None, _) => {
             writeln!(text, "verify {rows} counted in the table: as many as were read and not rejected")
         }
     };

@@ -8,7 +8,7 @@ use crate::pipeline::Run;
 use crate::scarce::Scarce;
 use crate::tune;
 use futures_util::{StreamExt, stream};
-use howdah_model::{After, Error, ErrorKind, Relation, RelationKind, Result, Stage, sqlstate};
+use howdah_model::{After, Error, ErrorKind, Relation, RelationKind, Result, Stage, counted, sqlstate};
 use howdah_target::session::Session;
 use howdah_target::upkeep;
 use std::collections::BTreeMap;
@@ -99,11 +99,10 @@ async fn analyze_each(run: &Run, vacuumed: &[Relation]) {
         return;
     }
     run.is_at("ANALYZE");
-    let each = stream::iter(tables).for_each_concurrent(AT_ONCE, |(relation, due)| async move {
-        let done = run.context.stop.guard(analyze(run, relation, due)).await;
-        tell_failure(run, &format!("ANALYZE of {relation}"), done);
+    let each = stream::iter(tables).map(|(relation, due)| async move {
+        (relation, run.context.stop.guard(analyze(run, relation, due)).await)
     });
-    each.await;
+    tell_failures(run, each.buffered(AT_ONCE).collect().await);
     run.tally.spend(Stage::Analyze, start.elapsed());
 }
 
@@ -120,16 +119,52 @@ async fn analyze(run: &Run, relation: &Relation, due: Due) -> Result<()> {
     let session = connection.open().await?;
     let work = async {
         match due {
-            Due::Asked => upkeep::analyze(&session, relation).await,
+            Due::Asked => upkeep::analyze(&session, relation).await.map(|()| true),
             Due::IfGrown(rows) => upkeep::analyze_if_grown(&session, relation, rows).await,
         }
     };
-    connection.attend_unless_scarce(&session, work).await?.map_err(|scarce| no_room(&scarce))?;
+    let is_done =
+        connection.attend_unless_scarce(&session, work).await?.map_err(|scarce| no_room(&scarce))?;
+    if !is_done {
+        run.warn(format!(
+            "ANALYZE of {relation} was left out, since another session holds the table: unless that is autovacuum, which renews its \
+             statistics, run ANALYZE {relation} when it is free; --after analyze waits for the table"
+        ));
+    }
     // The time-out for locks that was asked for is this session's own.
     if let Due::IfGrown(_) = due {
         connection.keep(session);
     }
     Ok(())
+}
+
+/// So many checkpoints that were not due by time are no accident.
+const CHECKPOINTS_MIN: u64 = 3;
+
+/// Behind each checkpoint, the first change of a page writes all of it into WAL: with indexes kept and one every 96 MB of WAL, a load
+/// wrote 1.8 times as much of it. What cannot be asked is not told.
+pub(crate) async fn tell_checkpoints(run: &Run) {
+    let (connection, Some(before)) = (&run.context.connection, run.checkpoints.get()) else { return };
+    // Who loads little is not kept waiting for a session and an answer.
+    if run.tally.chunks() < CHECKPOINTS_MIN {
+        return;
+    }
+    let asking = async {
+        let session = connection.open().await?;
+        let same_server = !run.is_on_another_server(&session).await;
+        let now = connection.attend(&session, upkeep::checkpoints(&session)).await?;
+        connection.keep(session);
+        Ok::<_, Error>(same_server.then_some(now))
+    };
+    let Ok(Some(now)) = run.context.stop.guard(asking).await else { return };
+    let forced = now.forced_since(before);
+    if forced >= CHECKPOINTS_MIN {
+        run.warn(format!(
+            "{forced} checkpoints came while rows did that were not due by time: max_wal_size is {} MB; with more of it, or --tune server, \
+             the server writes less WAL",
+            now.max_wal_bytes >> 20
+        ));
+    }
 }
 
 /// Tables with the rows that this run has stored in each.
@@ -173,6 +208,26 @@ async fn on_session<T>(context: &Context, work: impl AsyncFnOnce(&Session) -> Re
 
 fn no_room(scarce: &Scarce) -> Error {
     Error::new(ErrorKind::Server, scarce.to_string()).with_sqlstate(sqlstate::DISK_FULL)
+}
+
+/// Of many tables that are for their owner to analyze one line is enough.
+fn tell_failures(run: &Run, done: Vec<(&Relation, Result<()>)>) {
+    let lacks_right = |done: &Result<()>| {
+        done.as_ref().is_err_and(|error| error.sqlstate() == Some(sqlstate::INSUFFICIENT_PRIVILEGE))
+    };
+    let others = done.iter().filter(|(_, done)| lacks_right(done)).count().saturating_sub(1);
+    let mut told = false;
+    for (relation, done) in done {
+        if lacks_right(&done) && std::mem::replace(&mut told, true) {
+            continue;
+        }
+        let and_others = if told && others > 0 {
+            format!(" and {}", counted(others, "other table"))
+        } else {
+            String::new()
+        };
+        tell_failure(run, &format!("ANALYZE of {relation}{and_others}"), done);
+    }
 }
 
 fn tell_failure(run: &Run, what: &str, done: Result<()>) {

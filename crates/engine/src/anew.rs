@@ -5,7 +5,9 @@ use crate::Context;
 use crate::begin::Tried;
 use crate::load::{Outcome, load_planned};
 use crate::plan::{Planned, plan_to_load};
-use howdah_model::{Job, KnownFiles, Result};
+use howdah_model::{Event, Job, KnownFiles, Listener, Result, Summary};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Each needs another load that begins and ends while this one looks at its sources.
@@ -20,6 +22,45 @@ pub async fn plan_and_load(
     job: Job,
     prepare: impl Fn(Planned) -> Planned,
 ) -> Result<Outcome> {
+    let noting = Arc::new(Noting { listener: Arc::clone(&context.listener), warnings: Mutex::default() });
+    let context = Context { listener: noting.clone(), ..context.clone() };
+    let mut outcome = try_plans(&context, job, prepare).await?;
+    noting.complete(&mut outcome.summary);
+    Ok(outcome)
+}
+
+/// Notes the warnings that it passes on: some are said before there is an account of the load that could hold them.
+struct Noting {
+    listener: Arc<dyn Listener>,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Noting {
+    fn complete(&self, summary: &mut Summary) {
+        for warning in self.warnings.lock().iter() {
+            if !summary.warnings.contains(warning) {
+                summary.warnings.push(warning.clone());
+            }
+        }
+    }
+}
+
+impl Listener for Noting {
+    fn on_event(&self, event: &Event) {
+        match event {
+            Event::Warning { message } => self.warnings.lock().push(message.clone()),
+            Event::Done { summary } => {
+                let mut summary = summary.clone();
+                self.complete(&mut summary);
+                return self.listener.on_event(&Event::Done { summary });
+            }
+            _ => {}
+        }
+        self.listener.on_event(event);
+    }
+}
+
+async fn try_plans(context: &Context, job: Job, prepare: impl Fn(Planned) -> Planned) -> Result<Outcome> {
     let skips = job.known == KnownFiles::Skip && !job.force;
     for _ in 1..PLANS_MAX {
         let planned = plan_to_load(context, job.clone()).await?;

@@ -19,6 +19,7 @@ use howdah_model::{
 };
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
+use howdah_target::upkeep;
 use lagging::{Lagging, News, too_far};
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -86,13 +87,18 @@ pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
             .with_hint("a superuser can make the role a member of pg_monitor (GRANT pg_monitor TO ...); or leave the option out"));
     }
     // Connections are counted first: others of this load are being opened.
-    let first_look = async { tokio::join!(guard.sample(run, session), guards::timeline(session)) };
-    if let Ok((sampled, timeline)) = timeout(ANSWER_WITHIN, first_look).await {
+    let first_look = async {
+        tokio::join!(guard.sample(run, session), guards::timeline(session), upkeep::checkpoints(session))
+    };
+    if let Ok((sampled, timeline, checkpoints)) = timeout(ANSWER_WITHIN, first_look).await {
         if let Ok(reason) = sampled {
             guard.judge(run, reason);
         }
         if let Some(timeline) = timeline {
             run.timeline.get_or_init(|| timeline);
+        }
+        if let Ok(checkpoints) = checkpoints {
+            run.checkpoints.get_or_init(|| checkpoints);
         }
     }
     warn_of_no_replica(run, session).await;

@@ -486,6 +486,7 @@ async fn account(
         drop(session);
     }
     if error.is_none() {
+        after::tell_checkpoints(run).await;
         Box::pin(after::run(run)).await;
         Box::pin(settle(run, When::AtEnd)).await;
         tune::checkpoint(run).await;

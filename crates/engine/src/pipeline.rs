@@ -29,6 +29,7 @@ use howdah_model::{
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Session};
+use howdah_target::upkeep::Checkpoints;
 use howdah_target::{activity, guards};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -75,6 +76,8 @@ pub(crate) struct Run {
     pub tuner: Mutex<Option<Session>>,
     /// The timeline of the server that this run began on.
     pub timeline: OnceLock<String>,
+    /// Those of the server when this run began.
+    pub checkpoints: OnceLock<Checkpoints>,
     /// The process of the session that this run began with.
     pub first: OnceLock<Backend>,
     /// Tables whose rows fire no triggers, by the role of the sessions.
@@ -146,6 +149,7 @@ impl Run {
             tuned: AtomicBool::new(false),
             tuner: Mutex::default(),
             timeline: OnceLock::new(),
+            checkpoints: OnceLock::new(),
             first: OnceLock::new(),
             silent: Mutex::default(),
             analyzed: Mutex::default(),

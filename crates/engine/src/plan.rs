@@ -361,6 +361,20 @@ fn lay_out(plan: &mut Plan, settled: &Settled, extent: Extent) -> Result<Layout>
     Ok(layout)
 }
 
+/// The newest server that the tests run on.
+const SERVER_MAJOR_TESTED: u32 = 18;
+
+/// A warning of a server that no test has met: it is read and written as the newest that is known.
+fn newer_server(server_version: u32) -> Option<String> {
+    let major = server_version / 10_000;
+    (major > SERVER_MAJOR_TESTED).then(|| {
+        format!(
+            "the server is PostgreSQL {major}: this howdah is tested with 13 to {SERVER_MAJOR_TESTED}, and takes it \
+             for {SERVER_MAJOR_TESTED}"
+        )
+    })
+}
+
 /// The plan of a job of which nothing is decided yet.
 fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32) -> Plan {
     Plan {
@@ -376,7 +390,7 @@ fn empty_plan(job: &Job, job_id: String, identity: Identity, server_version: u32
         indexes: Vec::new(),
         triggers: Vec::new(),
         tuning: TuningPlan::default(),
-        warnings: Vec::new(),
+        warnings: newer_server(server_version).into_iter().collect(),
         value_settings: ValueSettings::new(),
         known: Vec::new(),
         job: job.clone(),
@@ -509,4 +523,15 @@ pub(crate) fn already_done(job_id: &str, at: &str) -> Error {
         format!("this job finished at {at} and has stored its rows (job {job_id})"),
     )
     .with_hint("--force, or --known load where rows are appended, loads the same files once more; changed files make another job")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newer_server;
+
+    #[test]
+    fn a_server_newer_than_the_tests_is_told() {
+        assert_eq!(newer_server(180_004), None);
+        assert!(newer_server(190_001).is_some_and(|warning| warning.contains("PostgreSQL 19")));
+    }
 }

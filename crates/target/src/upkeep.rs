@@ -15,11 +15,11 @@ const GROWN_SHARE: f64 = 0.1;
 const LOCK_TIMEOUT: &str = "10s";
 
 /// Renews the statistics of a table unless `rows`, which are new, changed or gone, are few among those that it had. A table that somebody else
-/// holds, which may be autovacuum doing the same, is passed over.
+/// holds, which may be autovacuum doing the same, is passed over: then this is false.
 ///
 /// # Errors
 /// Server with 42501, if the role may not; those of the session.
-pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64) -> Result<()> {
+pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64) -> Result<bool> {
     let name = quote_relation(relation);
     let sql = "SELECT reltuples::pg_catalog.float8 FROM pg_catalog.pg_class \
                WHERE oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
@@ -32,10 +32,55 @@ pub async fn analyze_if_grown(session: &Session, relation: &Relation, rows: u64)
     let found = found?;
     let before = found.first().map_or(0.0, |row| row.get::<_, f64>(0));
     if !is_stale(before, rows) {
-        return Ok(());
+        return Ok(true);
     }
     may?;
-    run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await
+    session.infos().listen();
+    let done = run(session, &format!("ANALYZE (SKIP_LOCKED) {name}")).await;
+    // A warning, in the words of whatever language the server speaks.
+    let told = session.infos().take().unwrap_or_default();
+    done.map(|()| told.iter().all(|info| info.sqlstate != sqlstate::LOCK_NOT_AVAILABLE))
+}
+
+/// Checkpoints of the server so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoints {
+    /// Not those that were due by time: for `max_wal_size`, or because somebody has asked for them.
+    requested: u64,
+    /// Where the server's WAL ended.
+    wal_end_bytes: u64,
+    /// `max_wal_size`.
+    pub max_wal_bytes: u64,
+}
+
+impl Checkpoints {
+    /// How many came since `before` for want of `max_wal_size`, at most. Commands ask for checkpoints, too (CREATE DATABASE of
+    /// PostgreSQL 13 for two), but the server itself does behind `max_wal_size / (1 + checkpoint_completion_target)` of WAL at the
+    /// earliest (its page "WAL Configuration"), which is half of it or more.
+    #[must_use]
+    pub fn forced_since(&self, before: &Self) -> u64 {
+        let wal_bytes = self.wal_end_bytes.saturating_sub(before.wal_end_bytes);
+        let by_wal = wal_bytes / (self.max_wal_bytes.min(before.max_wal_bytes) / 2).max(1);
+        by_wal.min(self.requested.saturating_sub(before.requested))
+    }
+}
+
+/// Reads how many checkpoints there were, and where WAL ends.
+///
+/// # Errors
+/// Those of the session.
+pub async fn checkpoints(session: &Session) -> Result<Checkpoints> {
+    let requested = match session.server_version() {
+        170_000.. => "SELECT num_requested FROM pg_catalog.pg_stat_checkpointer",
+        _ => "SELECT checkpoints_req FROM pg_catalog.pg_stat_bgwriter",
+    };
+    let sql = format!(
+        "SELECT ({requested}), (pg_catalog.pg_current_wal_insert_lsn() - '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8, \
+         pg_catalog.pg_size_bytes(pg_catalog.current_setting('max_wal_size'))"
+    );
+    let rows = session.rows(&sql, &[], "counting checkpoints").await?;
+    let count = |no: usize| rows.first().map_or(0, |row| row.get::<_, i64>(no).unsigned_abs());
+    Ok(Checkpoints { requested: count(0), wal_end_bytes: count(1), max_wal_bytes: count(2) })
 }
 
 /// Statistics of so many rows are stale when so many are new, changed or gone.

@@ -181,7 +181,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "verified.checksum",
-        "The sum of the hashes of all of them modulo 2^64, in hexadecimal; null where they were only counted. It says nothing to other versions of PostgreSQL",
+        "The sum of the hashes of all of them modulo 2^64, in hexadecimal; null where they were only counted, and where rows that waited in a staging table were left out after they were compared (`by` is `checksum` then): the sum would be that of other rows. It says nothing to other versions of PostgreSQL",
     ),
     ("verified.rows_of_others", "Rows of the tables that this job has not stored"),
 ];

@@ -1,6 +1,8 @@
 //! What is done to the tables when all rows are in.
 
 use crate::auto::load;
+use crate::gate::{open_gate, shut_gate_behind};
+use crate::indexes::{CHUNKS, wait_for};
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Server, ServerOptions};
 
@@ -167,6 +169,16 @@ fn statistics_that_the_role_may_not_renew_are_told_with_the_grant() {
         let lacks = format!("ANALYZE of public.t was not done: role {role} is not the owner of public.t");
         let told = load(&[]);
         assert!(told.contains(&lacks) && !told.contains("warning"), "{version}: {told}");
+        // One line is enough for many tables.
+        database.sql(&format!("CREATE TABLE u (LIKE t); GRANT INSERT, SELECT ON u TO {role}"));
+        std::fs::create_dir_all(files.path().join("in")).unwrap();
+        let (t, u) = (files.put("in/t.csv", rows(0, 2000).as_bytes()), rows(0, 2000));
+        files.put("in/u.csv", u.as_bytes());
+        let both =
+            howdah("load").args(["--to", &to, "--ledger", "none"]).arg(t.with_file_name("{table}.csv"));
+        let told = both.run(PATIENCE).expect_code(0).stderr;
+        let lacks_both = lacks.replace("public.t was", "public.t and 1 other table was");
+        assert!(told.contains(&lacks_both) && told.matches("was not done").count() == 1, "{told}");
         let told = load(&["--after", "analyze"]);
         assert!(told.contains(&format!("warning: {lacks}")), "{version}: {told}");
         assert_eq!(known(), "f", "{version}");
@@ -225,7 +237,7 @@ fn an_index_on_expressions_that_is_built_again_has_statistics() {
         database.sql(&crate::indexes::pause(0.2));
         let mut running = load(&source).args(["--chunk-size", "16kB", "--jobs", "1"]).spawn();
         let dropped = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL AND kind = 'index'";
-        assert!(crate::indexes::wait_for(&database, &mut running, dropped, 2), "{}", running.stderr_so_far());
+        assert!(wait_for(&database, &mut running, dropped, 2), "{}", running.stderr_so_far());
         running.kill();
         crate::indexes::restore(&database).run(PATIENCE).expect_code(0);
         assert_eq!(known(), "1", "{version}");
@@ -250,4 +262,62 @@ fn statistics_that_were_not_renewed_with_an_index_are_renewed_at_the_end() {
     let told = load.run(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("ANALYZE of public.t was not done"), "{told}");
     assert_eq!(database.value("SELECT count(*) FROM pg_stats WHERE tablename = 'i'"), "1", "{told}");
+}
+
+#[test]
+fn statistics_that_are_left_out_for_another_session_are_told() {
+    let files = Files::new();
+    let source = files.put("a.csv", rows(0, 2000).as_bytes());
+    for version in [13, 18] {
+        let database = Server::shared(version).database();
+        database.sql("CREATE TABLE t (id int, name text) WITH (autovacuum_enabled = false)");
+        let load = load(&database).args(["--table", "t", "--force", "--json"]).arg(&source);
+        let left_out = |told: &str| {
+            told.contains("ANALYZE of public.t was left out, since another session holds the table")
+        };
+        let other = database.connect();
+        other.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
+        let done = load.run(PATIENCE).expect_code(0);
+        let told: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        assert!(left_out(&told["warnings"].to_string()) && left_out(&done.stderr), "{told}\n{}", done.stderr);
+        other.sql("COMMIT");
+        let done = load.run(PATIENCE).expect_code(0);
+        assert!(!left_out(&done.stderr), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn checkpoints_for_want_of_wal_are_told_and_those_that_somebody_asked_for_are_not() {
+    let files = Files::new();
+    let source = files.put("a.csv", rows(0, 20_000).as_bytes());
+    let next_segment = "SELECT pg_logical_emit_message(true, '', ''); SELECT pg_switch_wal()";
+    for (version, view) in
+        [(13, "checkpoints_req) FROM pg_stat_bgwriter"), (18, "num_requested) FROM pg_stat_checkpointer")]
+    {
+        // Two segments: the least there is.
+        let server = Server::private(version, &ServerOptions::default().set("max_wal_size", "32MB"));
+        for (command, is_told) in [("CHECKPOINT", false), (next_segment, true)] {
+            let database = server.database();
+            database.sql("CREATE TABLE t (id int, name text)");
+            shut_gate_behind(&database, 1);
+            let load = load(&database).args(["--table", "t", "--chunk-size", "64kB"]).arg(&source);
+            let mut running = load.spawn();
+            assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
+            let requested = format!("SELECT sum({view}");
+            let before: u64 = database.value(&requested).parse().unwrap();
+            // One that comes while another is under way is none of its own.
+            for no in 1..=6 {
+                database.sql(command);
+                assert!(
+                    wait_for(&database, &mut running, &requested, before + no),
+                    "{}",
+                    running.stderr_so_far()
+                );
+            }
+            open_gate(&database);
+            let told = running.wait(PATIENCE).expect_code(0).stderr;
+            let words = "checkpoints came while rows did that were not due by time: max_wal_size is 32 MB";
+            assert_eq!(told.contains(words), is_told, "PostgreSQL {version}, {command}\n{told}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use crate::gate::{open_gate, remove_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -216,12 +217,14 @@ fn a_finished_job_is_loaded_again_into_an_empty_table_that_was_made_anew() {
         load.run(PATIENCE).expect_code(0);
         finished("it is there");
         let told = "its table is empty now: --force loads everything again";
-        let once_more = || load.clone().args(["--if-done", "ok"]).run(PATIENCE).expect_code(0).stderr;
-        assert!(!once_more().contains(told), "PostgreSQL {major}");
+        let once_more = || load.clone().args(["--json", "--if-done", "ok"]).run(PATIENCE).expect_code(0);
+        assert!(!once_more().stderr.contains(told), "PostgreSQL {major}");
         // What has come in may have been moved on.
         scene.database.sql("CREATE TABLE kept AS SELECT * FROM t; TRUNCATE t");
         let warned = once_more();
-        assert!(warned.contains(told), "PostgreSQL {major}: {warned}");
+        let document: Value = serde_json::from_str(&warned.stdout).unwrap();
+        let in_document = document["warnings"].to_string();
+        assert!(warned.stderr.contains(told) && in_document.contains(told), "PostgreSQL {major}: {warned:?}");
         finished("its rows were taken out");
         scene.database.sql("DROP TABLE t; CREATE TABLE t (LIKE kept)");
         load.run(PATIENCE).expect_code(0);

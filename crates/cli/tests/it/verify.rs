@@ -268,6 +268,17 @@ fn several_tables_partitions_and_tables_that_the_load_makes_are_found_equal() {
     }
 }
 
+/// They were compared while they waited: the sum is not that of the rows that stay.
+#[test]
+fn rows_that_are_left_out_behind_the_comparison_leave_no_checksum_and_that_is_said() {
+    let (files, scene) = (Files::new(), Scene::new(Server::shared(15), &[]));
+    scene.database.sql("ALTER TABLE t ADD PRIMARY KEY (id)");
+    let source = files.put("a.csv", &[csv(9, 0, 10), b"7,1,2,of a key that is there\n".to_vec()].concat());
+    let command = scene.load().args(["--verify", "checksum", "--atomic", "--on-error", "skip"]);
+    let account = command.arg(&source).run(PATIENCE).expect_code(3).stderr;
+    assert!(account.contains("verify 10 rows compared with the files read again, with others"), "{account}");
+}
+
 #[test]
 fn what_was_rejected_is_not_looked_for() {
     for major in MAJORS {

@@ -1,7 +1,7 @@
 //! Files that are empty, many, or not what they were.
 
 use crate::rig::{MIB, Place, job};
-use howdah_engine::model::{ErrorKind, Format, Header, Job, LedgerChoice};
+use howdah_engine::model::{ErrorKind, Format, Header, Job, Jobs, LedgerChoice, SourceSpec, Told};
 use howdah_testkit::MAJORS;
 
 fn csv_with_header() -> Format {
@@ -80,6 +80,29 @@ fn a_file_that_changes_between_plan_and_load_is_refused() {
         loaded.refusal(ErrorKind::SourceChanged);
         assert_eq!(place.select("SELECT count(*) FROM t"), ["0"], "{name}");
     }
+}
+
+/// It is given before the load begins, and by nobody who has an account of it.
+#[test]
+fn the_end_that_is_told_has_a_warning_of_the_plan() {
+    let place = Place::new(18);
+    place.database.sql("CREATE TABLE t (a int)");
+    let bad = place.file("bad.csv", format!("a\n{}x\n", "1\n".repeat(1000)));
+    let mut job = job(&[&bad], "t", csv_with_header());
+    (job.ledger, job.chunk_bytes, job.jobs) =
+        (LedgerChoice::Schema("l".to_owned()), Some(1000), Jobs::Fixed(1));
+    let failed = place.loader.load(job.clone());
+    assert!(failed.error.is_some() && place.select("SELECT count(*) > 0 FROM t") == ["t"]);
+    place.database.sql("ALTER TABLE t RENAME TO u");
+    job.sources = vec![SourceSpec::new(place.file("good.csv", "a\n1\n2\n"))];
+    (job.shaping.told, job.shaping.create) = (Some(Told::default()), Some(true));
+    let (told, summary) = place.loader.load_at_once(job);
+    assert!(
+        told.warnings.iter().any(|warning| warning.contains("t is to be made: job ")),
+        "{:?}",
+        told.warnings
+    );
+    assert_eq!(told.warnings, summary.warnings);
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use howdah_engine::load::Outcome;
 use howdah_engine::model::{
-    Error, ErrorKind, Format, IndexesChoice, Job, Jobs, LedgerChoice, Plan, Silent, SourceSpec, Summary,
+    Error, ErrorKind, Event, Format, IndexesChoice, Job, Jobs, LedgerChoice, Listener, Plan, Silent,
+    SourceSpec, Summary,
 };
 use howdah_engine::{Absent, Connection, Context, Sources, Stop};
 use howdah_testkit::{Database, Server};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -41,6 +42,18 @@ impl Loader {
         self.load_after(job, |_| ())
     }
 
+    /// Plans and loads in one, which must succeed. Returns what is told at the end, and what comes back.
+    pub(crate) fn load_at_once(&self, job: Job) -> (Summary, Summary) {
+        let ends = Arc::new(Ends::default());
+        let context = Context { listener: ends.clone(), ..self.context.clone() };
+        let work = howdah_engine::plan_and_load(&context, job, |planned| planned);
+        let outcome = self.runtime.block_on(async { tokio::time::timeout(WATCHDOG, work).await });
+        let outcome = outcome.expect("the load hangs").unwrap();
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        let told = ends.0.lock().unwrap().pop().expect("the end is told");
+        (told, outcome.summary)
+    }
+
     /// The same, with something happening between plan and load.
     pub(crate) fn load_after(&self, job: Job, between: impl FnOnce(&mut Plan)) -> Loaded {
         let context = &self.context;
@@ -57,6 +70,18 @@ impl Loader {
             Ok((plan, outcome)) => {
                 Loaded { plan: Some(plan), summary: Some(outcome.summary), error: outcome.error }
             }
+        }
+    }
+}
+
+/// Hears the end of a load.
+#[derive(Default)]
+pub(crate) struct Ends(pub(crate) Mutex<Vec<Summary>>);
+
+impl Listener for Ends {
+    fn on_event(&self, event: &Event) {
+        if let Event::Done { summary } = event {
+            self.0.lock().unwrap().push((**summary).clone());
         }
     }
 }

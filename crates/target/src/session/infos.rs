@@ -12,6 +12,8 @@ pub(crate) const INFOS_MAX: usize = 20_000;
 /// One message of the server.
 #[derive(Debug)]
 pub(crate) struct Info {
+    /// Its SQLSTATE.
+    pub(crate) sqlstate: String,
     /// Its words.
     pub(crate) message: String,
     /// What it was about.
@@ -50,7 +52,8 @@ where
             && let Some(kept) = infos.kept.lock().as_mut().filter(|kept| kept.len() < INFOS_MAX)
         {
             let context = notice.where_().unwrap_or_default().to_owned();
-            kept.push(Info { message: notice.message().to_owned(), context });
+            let sqlstate = notice.code().code().to_owned();
+            kept.push(Info { sqlstate, message: notice.message().to_owned(), context });
         }
     }
     Ok(())
