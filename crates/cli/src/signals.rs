@@ -60,6 +60,8 @@ struct Signals {
     terminate: Signal,
     /// Not where it is ignored.
     hangup: Option<Signal>,
+    /// A file that grew larger than this process may make one (`ulimit -f`): where it is taken, the write fails as on a full disk.
+    _file_limit: Signal,
 }
 
 impl Signals {
@@ -68,6 +70,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: if bears_hangup { None } else { Some(signal(SignalKind::hangup())?) },
+            _file_limit: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

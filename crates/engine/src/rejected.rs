@@ -53,7 +53,9 @@ pub async fn write_files(
     let (ledger, session) = (Ledger::new(schema), connection.open().await?);
     let written = write(connection, &ledger, &session, row, path, &BTreeSet::new()).await;
     written
-        .map(|replaced| replaced.written)
+        .and_then(|replaced| {
+            replaced.kept.first().map_or(Ok(replaced.written), |path| Err(writer::busy(path)))
+        })
         .map_err(|error| again::in_full(error, connection, &row.job_id, schema))
 }
 
@@ -138,7 +140,10 @@ async fn write(
             kept.push(path);
             continue;
         }
-        written.insert(*group, Writer::new(head, path)?);
+        match Writer::new(head, path.clone())? {
+            Some(writer) => _ = written.insert(*group, writer),
+            None => kept.push(path),
+        }
     }
     if !written.is_empty() {
         write_records(ledger, session, row, &layouts, &mut written).await?;

@@ -25,6 +25,7 @@ pub struct HowdahCommand {
     fifos: Vec<(PathBuf, Vec<u8>)>,
     folder: Option<PathBuf>,
     address_space_bytes: Option<u64>,
+    file_bytes: Option<u64>,
 }
 
 impl HowdahCommand {
@@ -39,6 +40,7 @@ impl HowdahCommand {
             fifos: Vec::new(),
             folder: None,
             address_space_bytes: None,
+            file_bytes: None,
         }
     }
 
@@ -95,6 +97,13 @@ impl HowdahCommand {
         self
     }
 
+    /// None of its files grows larger than this (RLIMIT_FSIZE).
+    #[must_use]
+    pub fn limit_files(mut self, bytes: u64) -> HowdahCommand {
+        self.file_bytes = Some(bytes);
+        self
+    }
+
     /// Starts it.
     pub fn spawn(&self) -> Running {
         // Each becomes what comes behind it, so that signals reach the program. SIGHUP does even where whoever started the tests had
@@ -102,6 +111,9 @@ impl HowdahCommand {
         let mut line: Vec<OsString> = vec!["env".into(), "--default-signal=HUP".into()];
         if let Some(bytes) = self.address_space_bytes {
             line.extend(["prlimit".into(), format!("--as={bytes}").into()]);
+        }
+        if let Some(bytes) = self.file_bytes {
+            line.extend(["prlimit".into(), format!("--fsize={bytes}").into()]);
         }
         line.push(self.program.clone().into());
         let mut command = Command::new(&line[0]);

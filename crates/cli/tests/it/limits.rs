@@ -247,3 +247,20 @@ fn an_address_space_that_may_be_too_small_for_a_load_is_warned_of() {
     let told = load.args(["--memory", "32GB"]).limit_memory(16 << 30).run(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("this process may have 16384 MB of address space (ulimit -v)"), "{told}");
 }
+
+/// The system sends a signal first, which ended the process without a word.
+#[test]
+fn a_file_that_may_not_grow_is_told_as_a_disk_without_room_is() {
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    let files = Files::new();
+    let source = files.put("a.csv", format!("1\n{}", "x\n".repeat(20_000)).as_bytes());
+    let rejects = files.path().join("bad.csv");
+    let load = howdah("load").args(["--table", "t", "--to", &database.conninfo(), "--format", "csv"]);
+    let load = load.args(["--header=false", "--on-error", "skip", "--max-errors", "100%", "--reject-file"]);
+    let load = load.arg(&rejects).arg(source).limit_files(16 << 10);
+    let told = load.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("File too large") && told.contains("--reject-file"), "{told}");
+    assert!(!rejects.exists());
+    assert_eq!(database.value("SELECT count(*) FROM t"), "1");
+}

@@ -1,7 +1,7 @@
 //! One file of rejected records: written beside its place and moved there when it is whole, never over a source.
 
 use howdah_model::{Error, ErrorKind, Plan, Result};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{BufWriter, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new((head, eol): (Vec<u8>, Vec<u8>), path: PathBuf) -> Result<Writer> {
+    /// None where another command is writing the file.
+    pub(super) fn new((head, eol): (Vec<u8>, Vec<u8>), path: PathBuf) -> Result<Option<Writer>> {
         let told = |error: std::io::Error| unwritable(&path, &error);
         let (moved, file) = match is_ordinary(&path) {
             true => {
@@ -31,7 +32,7 @@ impl Writer {
                 let mut unfinished = place.clone().into_os_string();
                 unfinished.push(UNFINISHED);
                 let unfinished = PathBuf::from(unfinished);
-                let file = create_own(&unfinished, &place).map_err(told)?;
+                let Some(file) = create_own(&unfinished, &place).map_err(told)? else { return Ok(None) };
                 (Some((unfinished, place)), file)
             }
             false => {
@@ -42,7 +43,7 @@ impl Writer {
         };
         let mut writer = Writer { path, moved, file: BufWriter::new(file), eol, records: 0 };
         writer.put(&head)?;
-        Ok(writer)
+        Ok(Some(writer))
     }
 
     /// The last record of a file need not have a line ending.
@@ -102,20 +103,44 @@ fn place_of(path: &Path) -> std::io::Result<PathBuf> {
 }
 
 /// Rejected records are rows, which the ledger keeps from everybody else: so does a new file. One of the caller's own that is there has
-/// been given the rights that it has. What an earlier run has left, or somebody has put there, is removed and not written to.
-fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<File> {
+/// been given the rights that it has. What an earlier run has left, or somebody has put there, is removed and not written to; but a file that
+/// is locked is being written.
+fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<Option<File>> {
+    if is_locked(unfinished) {
+        return Ok(None);
+    }
     match std::fs::remove_file(unfinished) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished)?;
+    let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
+        opened => opened?,
+    };
+    // Where a file system knows no locks, two at once are not told apart.
+    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    // Another one may have taken it for left behind before it was locked.
+    let is_there = unfinished.symlink_metadata().is_ok_and(|there| {
+        file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
+    });
+    if !is_there {
+        return Ok(None);
+    }
     if let Ok(old) = place.symlink_metadata()
         && old.is_file()
         && is_caller(old.uid())
     {
         file.set_permissions(Permissions::from_mode(old.permissions().mode() & 0o777))?;
     }
-    Ok(file)
+    Ok(Some(file))
+}
+
+/// Some command of the caller's has it open and locked. What is no file is not opened: a pipe would be waited for.
+fn is_locked(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_file() && is_caller(found.uid()))
+        && File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 fn is_caller(user: u32) -> bool {
@@ -155,6 +180,11 @@ pub(super) fn remove_older(plan: &Plan, path: &Path) -> Result<()> {
             .in_file(path.display().to_string())
             .with_hint("remove the file, so that it is not taken for one of this run")
     })
+}
+
+/// Another command has begun to write the file and is not done.
+pub(super) fn busy(path: &Path) -> Error {
+    unwritable(path, &std::io::Error::other("another command is writing it"))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Error {

@@ -115,6 +115,31 @@ fn what_another_command_writes_while_a_load_or_a_check_runs_is_left() {
     }
 }
 
+/// Two that write at once would take the file away from one another; what a killed one has left is in nobody's way.
+#[test]
+fn a_file_that_another_command_is_writing_is_left_to_it() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    database.sql("CREATE TABLE t (id int, n int)");
+    let (source, bad) = (files.put("a.csv", b"id,n\n1,5\nx,7\n"), files.path().join("bad.csv"));
+    let unfinished = std::fs::File::create(files.path().join("bad.csv.unfinished")).unwrap();
+    unfinished.lock().unwrap();
+    let done = command("load", &database, &bad, &source).run(PATIENCE).expect_code(3).stderr;
+    assert!(
+        done.contains("bad.csv is left as it is: another command has written it") && !bad.exists(),
+        "{done}"
+    );
+    let job = database.value("SELECT job_id FROM howdah.job");
+    let status = howdah("status").args(["--to", &database.conninfo(), &job, "--reject-file"]).arg(&bad);
+    let busy = status.run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        busy.contains("another command is writing it") && files.path().join("bad.csv.unfinished").exists(),
+        "{busy}"
+    );
+    drop(unfinished);
+    status.run(PATIENCE).expect_code(0);
+    assert_eq!(std::fs::read_to_string(&bad).unwrap(), format!("{HEAD}x,7\n"));
+}
+
 fn command(verb: &str, database: &Database, bad: &Path, source: &Path) -> HowdahCommand {
     let command = howdah(verb).args(["--to", &database.conninfo(), "--table", "t", "--reject-file"]);
     let command = command.arg(bad).arg(source);
