@@ -11,9 +11,10 @@
 //! table = "staging.orders"
 //! ```
 
-use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, ModeName, RunOptions};
+use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, ModeName, Options, RunOptions};
 use crate::settings::single_option;
-use clap::ValueEnum;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, ValueEnum};
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
 use serde::Deserialize;
 use std::fs::File;
@@ -90,6 +91,9 @@ struct JobFile {
     source: Vec<Source>,
 }
 
+/// The names of a [`Source`] that the file itself has not.
+const SOURCE_NAMES: [&str; 1] = ["location"];
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Source {
@@ -147,6 +151,7 @@ pub fn read(path: &Path, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     let unreadable = |error: std::io::Error| {
         Error::new(ErrorKind::SourceNotFound, format!("the job file cannot be read: {error}"))
             .in_file(path.display().to_string())
+            .with_hint("give --job the path of a job file (TOML); --job-id is what names a job")
     };
     let mut text = String::new();
     // A pipe or a device has no length before it is read, nor perhaps an end.
@@ -181,14 +186,41 @@ fn parse(text: &str) -> Result<JobFile> {
         let name =
             before.rsplit('\n').next().and_then(|line| line.split_once('=')).map(|(name, _)| name.trim());
         let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
+        // The key itself.
+        let unknown = text.get(span.clone()).filter(|_| error.message().starts_with("unknown field"));
+        if let Some(key) = unknown {
+            return not_known(line, key.trim_matches(['"', '\'']));
+        }
         let mut message = format!("line {line}: {name}{}", error.message());
         if error.message().starts_with("expected ") && !name.is_empty() {
             let got = text[span].trim();
             message.push_str(&format!(", got {}", if got.contains('\n') { "several lines" } else { got }));
         }
-        Error::new(ErrorKind::Usage, message)
-            .with_hint("the names in a job file are those of the options of `howdah load`")
+        let is_toml = text.parse::<toml::Table>().is_ok();
+        Error::new(ErrorKind::Usage, message).with_hint(if is_toml { NAMES_HINT } else { TOML_HINT })
     })
+}
+
+const TOML_HINT: &str =
+    "a job file is TOML: NAME = VALUE in a line, text in quotes, and [[source]] in a line of its own";
+
+const NAMES_HINT: &str = "the names in a job file are those of the options of `howdah load`";
+
+/// As for an option that is misspelled on the command line, with the one that is most like it.
+fn not_known(line: usize, name: &str) -> Error {
+    let error = Error::new(ErrorKind::Usage, format!("line {line}: there is no `{name}` in a job file"));
+    if SOURCE_NAMES.contains(&name) {
+        return error.with_hint(format!("`{name}` stands below a line [[source]]"));
+    }
+    let typed = Options::command().try_get_matches_from(["howdah", "load", &format!("--{name}")]);
+    let alike = typed.err().and_then(|error| match error.get(ContextKind::SuggestedArg)? {
+        ContextValue::String(option) => option.strip_prefix("--").map(str::to_owned),
+        _ => None,
+    });
+    match alike {
+        Some(alike) => error.with_hint(format!("did you mean `{alike}`? {NAMES_HINT}")),
+        None => error.with_hint(NAMES_HINT),
+    }
 }
 
 /// The command line wins over the file.
@@ -516,8 +548,31 @@ mod tests {
     #[test]
     fn a_misspelled_name_is_an_error_with_its_line() {
         let error = parse("null = \"y\"\ndelimeter = \";\"").unwrap_err();
-        assert!(error.message().starts_with("line 2: unknown field"), "{error}");
+        assert_eq!(error.message(), "line 2: there is no `delimeter` in a job file");
+        assert!(error.hint().unwrap().starts_with("did you mean `delimiter`?"), "{error:?}");
+        let far = parse("xyzzy = 1").unwrap_err();
+        assert_eq!(far.message(), "line 1: there is no `xyzzy` in a job file");
+        assert_eq!(far.hint(), Some(NAMES_HINT));
+        let above = parse("location = \"a.csv\"").unwrap_err();
+        assert!(above.hint().unwrap().contains("[[source]]"), "{above:?}");
+        let source = parse("[[source]]\nlocation = \"a.csv\"\ntabel = \"t\"").unwrap_err();
+        assert_eq!(source.message(), "line 3: there is no `tabel` in a job file");
+        assert!(source.hint().unwrap().starts_with("did you mean `table`?"), "{source:?}");
     }
+
+    #[test]
+    fn what_is_no_toml_is_told_apart_from_names() {
+        for text in ["[[source", "jobs 4", "null = \"x", "null = x"] {
+            assert_eq!(parse(text).unwrap_err().hint(), Some(TOML_HINT), "{text}");
+        }
+        assert_eq!(parse("jobs = true").unwrap_err().hint(), Some(NAMES_HINT));
+        let Command::Load(mut options) = Options::parse_from(["howdah", "load"]).command else {
+            unreachable!()
+        };
+        let missing = read(Path::new("/nowhere/job.toml"), &mut options).unwrap_err();
+        assert!(missing.hint().unwrap().starts_with("give --job the path"), "{missing:?}");
+    }
+
     #[test]
     fn a_value_of_another_type_is_told_with_its_name() {
         for (name, value) in [("jobs", "-1"), ("jobs", "4.0"), ("jobs", "true"), ("max-errors", "0.5")] {

@@ -2,7 +2,7 @@
 
 use crate::bad_records::BadRecordOptions;
 use crate::rerun::RerunOptions;
-use crate::settings::{ledger_needed, of_jobs_hidden, read_again};
+use crate::settings::{ledger_needed, of_jobs_hidden, of_rows_hidden, read_again};
 use crate::units;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub enum Command {
     Plan(Box<LoadOptions>),
     /// Read everything and tell all that the table would have against it, storing nothing and holding up nobody (exit code 3
     /// when there is something)
-    #[command(mut_arg("ledger", ledger_needed))]
+    #[command(mut_arg("ledger", ledger_needed), mut_args(of_rows_hidden))]
     Check(Box<LoadOptions>),
     /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
     #[command(mut_arg("sources", read_again), mut_args(of_jobs_hidden))]

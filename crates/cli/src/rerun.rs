@@ -104,12 +104,7 @@ impl RerunOptions {
 /// done instead.
 #[must_use]
 pub fn followable(error: Error, adds_rows: bool) -> Error {
-    // To load a finished job's files once more is another job whatever the option.
     let Some(hint) = error.hint() else { return error };
-    if error.kind() == ErrorKind::JobDone {
-        let of_resume = hint.replace(", or --known load where rows are appended,", "");
-        return error.with_hint(of_resume);
-    }
     let options = only_of_load(hint);
     let of = |other: bool| options.iter().find(|option| makes_another_job(option) == other);
     let mut followable = hint.to_owned();

@@ -16,7 +16,7 @@ use howdah_engine::model::{
 };
 use howdah_engine::{Absent, Connection, copy_options};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// More sessions than any server is likely to allow; a guard against a slip of the finger.
 const JOBS_MAX: u32 = 1024;
@@ -44,14 +44,7 @@ impl Settings {
         check_contradictions(&options.format)?;
         bad_records::check_rejects(&options)?;
         let mut access = Access::typed(&options.target);
-        let mut sources: Vec<SourceSpec> = Vec::new();
-        if let Some(path) = options.job.take() {
-            sources = job_file::read(&path, &mut options)?;
-        }
-        // Sources on the command line replace those of the file.
-        if !options.sources.is_empty() {
-            sources = std::mem::take(&mut options.sources).into_iter().map(SourceSpec::new).collect();
-        }
+        let sources = sources(&mut options)?;
         check_ledger(&options.target)?;
         check_name(&options)?;
         let arrival = arrival::resolve(&options)?;
@@ -140,6 +133,26 @@ pub(crate) fn of_jobs_hidden(option: clap::Arg) -> clap::Arg {
     if is_of_jobs { option.hide(true) } else { option }
 }
 
+/// What `check` refuses, or what changes nothing there: it stores no rows ([`expect_none_for_rows`](crate::commands)).
+pub(crate) fn of_rows_hidden(option: clap::Arg) -> clap::Arg {
+    let of_rows = [
+        "verify",
+        "after",
+        "job_id",
+        "known",
+        "if_done",
+        "sequences",
+        "tune",
+        "freeze",
+        "force",
+        "indexes",
+        "triggers",
+        "on_error",
+    ];
+    let is_of_rows = of_rows.iter().any(|id| option.get_id() == *id);
+    if is_of_rows { option.hide(true) } else { option }
+}
+
 /// Sources of a verb that reads them more than once, which nobody can do with a pipe.
 pub(crate) fn read_again(option: clap::Arg) -> clap::Arg {
     option.help(
@@ -158,6 +171,48 @@ pub(crate) fn ledger_schema(target: &TargetOptions) -> Result<String> {
         LedgerChoice::Schema(schema) => Ok(schema),
         LedgerChoice::None => Err(Error::new(ErrorKind::Usage, "without a ledger there is nothing to read")
             .with_hint("give the --ledger of the load, or leave it out")),
+    }
+}
+
+/// Those of the job file, which fills the options, unless others are given.
+fn sources(options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
+    check_words(options)?;
+    let of_file = options.job.take().map(|path| job_file::read(&path, options)).transpose()?;
+    match options.sources.is_empty() {
+        true => Ok(of_file.unwrap_or_default()),
+        false => Ok(std::mem::take(&mut options.sources).into_iter().map(SourceSpec::new).collect()),
+    }
+}
+
+/// An option that may stand alone takes no value behind a blank: that is a source then.
+fn check_words(options: &LoadOptions) -> Result<()> {
+    let is_word = |source: &&String| matches!(source.as_str(), "true" | "false" | "match");
+    let Some(word) = options.sources.iter().find(|source| is_word(source) && !Path::new(source).exists())
+    else {
+        return Ok(());
+    };
+    let given = [
+        ("header", options.format.header.is_some()),
+        ("create", options.shaping.create.is_some()),
+        ("ignore-extra", options.format.ignore_extra.is_some()),
+        ("lenient", options.shaping.lenient.is_some()),
+        ("all-tables", options.shaping.all_tables.is_some()),
+        ("delete-missing", options.arrival.delete_missing.is_some()),
+        ("atomic", options.arrival.atomic.is_some()),
+        ("freeze", options.arrival.freeze.is_some()),
+    ];
+    let error = Error::new(ErrorKind::SourceNotFound, "no file has this name").in_file(word.clone());
+    let takes = |name: &str| word != "match" || name == "header";
+    let ways = given
+        .iter()
+        .filter(|(name, given)| *given && takes(name))
+        .map(|(name, _)| format!("--{name}={word}"));
+    match ways.collect::<Vec<_>>().join(" or ") {
+        ways if ways.is_empty() => Err(error),
+        ways => {
+            Err(error
+                .with_hint(format!("the value of an option that may stand alone comes behind =: {ways}")))
+        }
     }
 }
 

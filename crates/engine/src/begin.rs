@@ -479,7 +479,7 @@ async fn begin_changed(
 pub(crate) async fn done_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Option<Error>> {
     let row = ledger.find(session, &plan.job_id).await?;
     let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
-    Ok(done_at.map(|at| already_done(&plan.job_id, &at)))
+    Ok(done_at.map(|at| already_done(&plan.job_id, &at, plan.job.resumes.is_some())))
 }
 
 /// Another run has had the job since this one was planned.
@@ -494,7 +494,7 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
     let has_changed = plan.files.iter().any(|file| file.has_changed);
     let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
     let message = match done_at {
-        Some(at) if is_same => return Ok(already_done(&plan.job_id, &at)),
+        Some(at) if is_same => return Ok(already_done(&plan.job_id, &at, plan.job.resumes.is_some())),
         _ if is_same => "is in the ledger with other chunk borders",
         _ if has_changed => {
             let message = format!(

@@ -91,6 +91,8 @@ pub struct Extent {
 /// How a memory budget is cut up; pure arithmetic, so that a plan can show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
+    /// All of it.
+    pub memory_bytes: u64,
     /// Plain bytes between chunk borders, or the most of it where they taper.
     pub chunk_bytes: u64,
     /// Borders that are closer together.
@@ -142,8 +144,7 @@ impl Layout {
         let left = memory_bytes.saturating_sub(held_bytes).max(16 * MIB);
         let ahead_bytes = if extent.has_parts { ahead_bytes(left, given) } else { 0 };
         let left = left - ahead_bytes;
-        let record_bytes_max = left / RESERVE_SHARE;
-        let pool_bytes = left - record_bytes_max;
+        let (record_bytes_max, pool_bytes) = (left / RESERVE_SHARE, left - left / RESERVE_SHARE);
         let shared_bytes = extent.near_cpus.and(extent.plain_bytes);
         let tapers = extent.near_cpus.is_some() && extent.has_ranges;
         let largest_bytes = extent.near_cpus.map_or(CHUNK_BYTES_DEFAULT, |_| CHUNK_BYTES_NEAR);
@@ -181,6 +182,7 @@ impl Layout {
             Jobs::Auto => (buffers / chunk_buffers).saturating_sub(2).clamp(1, SESSIONS_AUTO_MAX),
         };
         Ok(Layout {
+            memory_bytes,
             chunk_bytes,
             taper: (extent.near_cpus.is_some() && given.is_none()).then(|| Taper {
                 in_order_bytes: fitting(chunk_buffers, shared_bytes).min(chunk_bytes),
@@ -252,6 +254,7 @@ pub(crate) struct Budget {
     idle: Arc<Mutex<Vec<Vec<u8>>>>,
     buffer_bytes: usize,
     record_bytes_max: usize,
+    memory_bytes: u64,
 }
 
 impl Budget {
@@ -263,6 +266,7 @@ impl Budget {
             idle: Arc::new(Mutex::new(Vec::new())),
             buffer_bytes: usize::try_from(buffer_bytes(layout.chunk_bytes)).unwrap_or(usize::MAX),
             record_bytes_max: usize::try_from(layout.record_bytes_max).unwrap_or(usize::MAX),
+            memory_bytes: layout.memory_bytes,
         }
     }
 
@@ -289,6 +293,18 @@ impl Budget {
         }
     }
 
+    /// Room for up to `more` bytes of records as the file has them: what is longer than the server takes is not read to its end.
+    ///
+    /// # Errors
+    /// Those of [`Budget::grow`].
+    pub(crate) async fn grow_as_read(&self, buffer: &mut Buffer, more: usize) -> Result<usize> {
+        // Shorter records may stand before it.
+        if buffer.is_full() && buffer.filled.saturating_sub(self.buffer_bytes) >= RECORD_BYTES_SERVER {
+            return Err(longer_than_the_server_takes());
+        }
+        self.grow(buffer, more).await
+    }
+
     /// Room for up to `more` bytes in `buffer`: what it has, or, once it is full, more from the reserve.
     /// Returns how many, at least one if `more` is.
     ///
@@ -301,13 +317,7 @@ impl Budget {
         let limit = self.record_bytes_max.max(self.buffer_bytes);
         if buffer.is_full() {
             if buffer.filled >= limit {
-                return Err(Error::new(
-                    ErrorKind::RecordTooLong,
-                    format!("the record is longer than the {limit} bytes this memory budget allows"),
-                )
-                .with_hint(
-                    "an unclosed quote is the usual cause; if the record is really that long, raise --memory",
-                ));
+                return Err(self.too_long(limit));
             }
             if buffer.reserve.is_none() {
                 buffer.reserve = Arc::clone(&self.reserve).acquire_owned().await.ok();
@@ -318,6 +328,31 @@ impl Budget {
         }
         Ok(more.min(buffer.spare().len()))
     }
+
+    /// Where the record ends is not known: it is not read that far. Of twice the memory, what is left for records is more than twice
+    /// as much.
+    fn too_long(&self, limit: usize) -> Error {
+        let message = format!("the record is longer than the {limit} bytes this memory budget allows");
+        let usual = "an unclosed quote is the usual cause; if the record is really that long, raise --memory";
+        let hint = match limit.saturating_mul(2) {
+            twice if twice <= RECORD_BYTES_SERVER => {
+                let memory_bytes = self.memory_bytes.saturating_mul(2);
+                format!("{usual}: {} allow one of {twice} bytes", show_size(memory_bytes))
+            }
+            _ => format!("{usual}; PostgreSQL takes records of {RECORD_BYTES_SERVER} bytes at most"),
+        };
+        Error::new(ErrorKind::RecordTooLong, message).with_hint(hint)
+    }
+}
+
+/// A line that COPY reads, and a row that it makes of one, are less than 1 GiB (`MaxAllocSize`).
+const RECORD_BYTES_SERVER: usize = (1 << 30) - 1;
+
+fn longer_than_the_server_takes() -> Error {
+    let message = format!("the record is longer than the {RECORD_BYTES_SERVER} bytes that PostgreSQL takes");
+    Error::new(ErrorKind::RecordTooLong, message).with_hint(
+        "an unclosed quote is the usual cause; no --memory helps if the record is really that long",
+    )
 }
 
 /// The buffers of one chunk.
@@ -514,6 +549,19 @@ mod tests {
         }
     }
 
+    /// Nothing is written there, so that it takes no memory.
+    #[tokio::test]
+    async fn a_record_that_no_server_takes_is_not_read_to_its_end() {
+        let layout = Layout::new(16 << 30, Jobs::Fixed(1), Some(MIB), FAR, Scratch::default()).unwrap();
+        assert!(layout.record_bytes_max > 2 << 30);
+        let budget = Budget::new(&layout);
+        let mut buffer = budget.buffers(1).await.data;
+        let taken = RECORD_BYTES_SERVER + budget.buffer_bytes;
+        (buffer.bytes, buffer.filled) = (vec![0; taken], taken);
+        let refused = budget.grow_as_read(&mut buffer, 1).await.unwrap_err();
+        assert!(refused.message().ends_with("1073741823 bytes that PostgreSQL takes"), "{refused}");
+    }
+
     #[tokio::test]
     async fn a_record_beyond_the_reserve_is_refused_and_a_long_one_gives_its_memory_back() {
         let layout = Layout::new(64 * MIB, Jobs::Fixed(1), Some(MIB), FAR, Scratch::default()).unwrap();
@@ -526,6 +574,11 @@ mod tests {
             }
         };
         assert_eq!(refused.kind(), ErrorKind::RecordTooLong);
+        let twice = Layout::new(128 * MIB, Jobs::Fixed(1), Some(MIB), FAR, Scratch::default()).unwrap();
+        let allowed = 2 * layout.record_bytes_max;
+        assert!(twice.record_bytes_max >= allowed);
+        let hint = format!("raise --memory: 128MB allow one of {allowed} bytes");
+        assert!(refused.hint().is_some_and(|told| told.ends_with(&hint)), "{refused:?}");
         assert_eq!(buffer.filled().len() as u64, layout.record_bytes_max);
         drop(buffer.freeze());
         assert_eq!(budget.reserve.available_permits(), 1);

@@ -5,7 +5,7 @@ use howdah_model::{Error, ErrorKind, Listener, Result, ValueSettings};
 use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded};
 use howdah_target::ledger::Ledger;
-use howdah_target::session::{Backend, Conninfo, PASSWORD_MISSING, Session};
+use howdah_target::session::{Backend, Conninfo, FEWER_SESSIONS, PASSWORD_MISSING, Session};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -390,7 +390,19 @@ impl Connection {
             self.has_lost.store(true, Relaxed);
             self.conninfo.look_again();
         }
-        opened
+        opened.map_err(|error| self.without_any(error))
+    }
+
+    /// Whoever has got no session at all is not helped by wanting fewer. What limits a role or a database is told as it is.
+    fn without_any(&self, error: Error) -> Error {
+        let wants_fewer = error.hint() == Some(FEWER_SESSIONS) && self.opened.lock().is_empty();
+        if !wants_fewer {
+            return error;
+        }
+        error.with_hint(
+            "others have all connections that the server allows to this role (pg_stat_activity tells who): wait for them or end some, or raise \
+             max_connections",
+        )
     }
 
     fn no_answer(&self, limit: Duration) -> Error {

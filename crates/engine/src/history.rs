@@ -159,7 +159,7 @@ pub fn to_resume(row: &JobRow, ledger: &str, named: bool) -> Result<Job> {
     // The command that began it would begin anew, as nothing tells whether the source is another one by now.
     let may_be_new = row.plan.files.iter().any(|file| file.version.is_none());
     if let Some(at) = row.finished_at.as_ref().filter(|_| may_be_new && row.status == JobStatus::Done) {
-        return Err(already_done(&row.job_id, at));
+        return Err(already_done(&row.job_id, at, true));
     }
     let mut job = row.plan.job.clone();
     job.ledger = LedgerChoice::Schema(ledger.to_owned());

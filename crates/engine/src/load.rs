@@ -154,7 +154,9 @@ async fn nothing_to_load(context: &Context, planned: Planned) -> Result<Outcome>
     let History::Done { at } = &planned.history else {
         return Ok(done::nothing_new(context, &planned.plan));
     };
-    let told = done::with_rejects(context, &planned.plan, already_done(&planned.plan.job_id, at)).await;
+    let is_resumed = planned.plan.job.resumes.is_some();
+    let finished = already_done(&planned.plan.job_id, at, is_resumed);
+    let told = done::with_rejects(context, &planned.plan, finished).await;
     match planned.plan.job.if_done {
         IfDone::Ok if done::only_bytes_tell(&planned.plan) => done::compare(context, planned, &told).await,
         IfDone::Ok | IfDone::Fail => Err(told),
@@ -443,7 +445,7 @@ async fn account(
     }
     if !loaded {
         if let Some(at) = done_by_another(run).await {
-            error = Some(already_done(&run.plan.job_id, &at));
+            error = Some(already_done(&run.plan.job_id, &at, run.plan.job.resumes.is_some()));
         }
         arrival::note_waiting(run).await;
         error = error.map(|error| again::advised(run, error));

@@ -79,7 +79,8 @@ fn with_key_hint(key: &[String], error: Error) -> Error {
         return error;
     }
     error.with_hint(
-        "a row whose key is NULL is the same as no other: give these records a key, or leave them out with --on-error skip",
+        "rows of one key are found by =, to which no NULL is equal, whatever a unique index makes of it: give these records a key, or leave them \
+         out with --on-error skip",
     )
 }
 

@@ -24,8 +24,8 @@ use crate::watch::Slots;
 use crate::widen::{Open, Widener};
 use crate::{Context, sessions};
 use howdah_model::{
-    ChunkId, Error, ErrorKind, Event, Listener, Plan, Receipt, Relation, RelationKind, Result, TablePlan,
-    TriggersChoice, TriggersWay,
+    ChunkId, Codec, Error, ErrorKind, Event, FilePlan, Listener, Plan, Receipt, Relation, RelationKind,
+    Result, TablePlan, TriggersChoice, TriggersWay,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Session};
@@ -308,7 +308,24 @@ pub(crate) async fn run(run: &Arc<Run>, opened: Vec<Opened>) -> Result<()> {
     sessions::run(run, cargos).await;
     feed::join(feeders).await;
     watcher.abort();
-    ended(run.context.stop.check(), run.halt.result())
+    let halted = run.halt.result().map_err(|error| with_test_of_file(&run.plan, error));
+    ended(run.context.stop.check(), halted)
+}
+
+/// What is damaged of a compressed file may look like a bad record before the checksum behind it tells.
+fn with_test_of_file(plan: &Plan, error: Error) -> Error {
+    let is_it = |file: &&FilePlan| error.place().file.as_deref() == Some(file.location.as_str());
+    let test = plan.files.iter().find(is_it).and_then(|file| match file.codec {
+        Codec::None => None,
+        Codec::Gzip => Some("gzip -t"),
+        Codec::Zstd => Some("zstd -t"),
+        Codec::Bzip2 => Some("bzip2 -t"),
+        Codec::Xz => Some("xz -t"),
+        Codec::Lz4 => Some("lz4 -t"),
+    });
+    let Some(test) = test.filter(|_| error.place().record.is_some()) else { return error };
+    let told = error.hint().map(|hint| format!("{hint}; ")).unwrap_or_default();
+    error.with_hint(format!("{told}the file is compressed: {test} tells whether it is damaged"))
 }
 
 /// What a stop broke off is not a failure of its own; what had failed before it is.

@@ -516,13 +516,12 @@ pub(crate) fn ledger_of(job: &Job) -> Option<Ledger> {
     }
 }
 
-/// The error of a job that has finished before.
-pub(crate) fn already_done(job_id: &str, at: &str) -> Error {
-    Error::new(
-        ErrorKind::JobDone,
-        format!("this job finished at {at} and has stored its rows (job {job_id})"),
-    )
-    .with_hint("--force, or --known load where rows are appended, loads the same files once more; changed files make another job")
+/// The error of a job that has finished before, and is loaded anew or gone on with (`is_resumed`), which takes no --known.
+pub(crate) fn already_done(job_id: &str, at: &str, is_resumed: bool) -> Error {
+    let options = if is_resumed { "--force" } else { "--force, or --known load where rows are appended," };
+    let message = format!("this job finished at {at} and has stored its rows (job {job_id})");
+    Error::new(ErrorKind::JobDone, message)
+        .with_hint(format!("{options} loads the same files once more; changed files make another job"))
 }
 
 #[cfg(test)]

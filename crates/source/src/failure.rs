@@ -187,6 +187,26 @@ pub(crate) fn chain<'a>(
     })
 }
 
+/// As the library calls a server's own certificate that may sign others; it has no type for that here.
+const OF_AUTHORITY: &str = "CaUsedAsEndEntity";
+
+fn untrusted(reason: &rustls::CertificateError) -> Error {
+    const UNTRUSTED: &str = "the server's certificate is not trusted";
+    let is_of_authority = format!("{reason:?}").contains(OF_AUTHORITY);
+    let (message, hint) = match is_of_authority {
+        true => (
+            format!("{UNTRUSTED}: one that is marked as an authority (CA:TRUE) is not taken for a server's"),
+            "give the server a certificate with basicConstraints CA:FALSE, as openssl req -x509 -addext basicConstraints=CA:FALSE makes, and \
+             name that in SSL_CERT_FILE",
+        ),
+        false => (
+            format!("{UNTRUSTED}: {reason}"),
+            "install the authority's certificate on this machine, or name a file with it in SSL_CERT_FILE",
+        ),
+    };
+    Error::new(ErrorKind::SourceIo, message).with_hint(hint)
+}
+
 /// What this one cause says, if anything.
 fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     // What was asked for on the way, credentials, has said already what is wrong.
@@ -206,10 +226,7 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
                 "install the package ca-certificates, or name a file with certificates in SSL_CERT_FILE",
             ));
         }
-        let message = format!("the server's certificate is not trusted: {reason:?}");
-        return Some(Error::new(ErrorKind::SourceIo, message).with_hint(
-            "install the authority's certificate on this machine, or name a file with it in SSL_CERT_FILE",
-        ));
+        return Some(untrusted(reason));
     }
     if let Some(unanswered) = cause.downcast_ref::<Unanswered>() {
         let error = chain(&unanswered.cause).find_map(|cause| cause.downcast_ref::<reqwest::Error>())?;

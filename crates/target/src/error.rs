@@ -86,6 +86,12 @@ const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 /// Where the server finds that its table of locks is full.
 const LOCK_ROUTINES: &[&str] = &["LockAcquire", "FastPath", "VirtualXactLock"];
 
+/// It is not memory that is short.
+pub(crate) fn has_no_locks_left(db: &DbError) -> bool {
+    let is_of_locks = |routine: &str| LOCK_ROUTINES.iter().any(|at| routine.starts_with(at));
+    *db.code() == SqlState::OUT_OF_MEMORY && db.routine().is_some_and(is_of_locks)
+}
+
 /// Where the server heeds a request to cancel. Functions that ask another server report its time-outs with the same SQLSTATE.
 const CANCEL_ROUTINE: &str = "ProcessInterrupts";
 
@@ -114,6 +120,9 @@ fn is_of_index(routine: &str) -> bool {
 pub(crate) const SESSION_HINT: &str = "the session is not the one that has made this, as behind a pool of transactions (pgbouncer: pool_mode = session), or \
      something in the database has run DEALLOCATE or DISCARD in it: connect to the server's own port, and the same command goes on";
 
+/// Of a server that is full.
+pub const FEWER_SESSIONS: &str = "use fewer --jobs, or raise max_connections";
+
 fn server_hint(db: &DbError) -> Option<String> {
     let own = match *db.code() {
         SqlState::INVALID_SQL_STATEMENT_NAME | SqlState::DUPLICATE_PSTATEMENT => SESSION_HINT,
@@ -132,7 +141,7 @@ fn server_hint(db: &DbError) -> Option<String> {
             "the database has a CONNECTION LIMIT (pg_database.datconnlimit): raise it to 3 at least, or wait for other sessions; \
              --jobs 1 does with 2"
         }
-        SqlState::TOO_MANY_CONNECTIONS => "use fewer --jobs, or raise max_connections",
+        SqlState::TOO_MANY_CONNECTIONS => FEWER_SESSIONS,
         SqlState::INVALID_PASSWORD => {
             "check PGPASSWORD, the .pgpass entry, the URL's password or what --password-command prints"
         }
@@ -153,11 +162,9 @@ fn server_hint(db: &DbError) -> Option<String> {
             "a table has 1600 columns at most, dropped ones and those of its composite types counted: load into a table made anew, or leave \
              fields out with --ignore-extra"
         }
-        SqlState::OUT_OF_MEMORY
-            if db.routine().is_some_and(|routine| LOCK_ROUTINES.iter().any(|at| routine.starts_with(at))) =>
-        {
-            "the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction; as long as no chunk is \
-             in, a small --chunk-size (64kB) also helps, as the rows of a chunk then go to fewer of them"
+        SqlState::OUT_OF_MEMORY if has_no_locks_left(db) => {
+            "the server has too few locks for so many tables, partitions and indexes in one transaction: raise its \
+             max_locks_per_transaction, which takes a restart"
         }
         SqlState::QUERY_CANCELED if db.routine() == Some(CANCEL_ROUTINE) => {
             "somebody has cancelled this statement (pg_cancel_backend, or a tool that does so), which ends the load: what is in stays, and the \

@@ -1,7 +1,7 @@
 //! A server whose table of locks holds what one session's chunk needs, and not what those of several do.
 
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, Server, ServerOptions};
+use howdah_testkit::{Connection, Database, Server, ServerOptions};
 use std::fmt::Write as _;
 
 const ROWS: usize = 200_000;
@@ -52,4 +52,25 @@ fn chunks_that_lock_more_than_there_is_room_for_at_once_come_one_after_the_other
     let failed = load(2000, &[]).0.expect_code(1).stderr;
     let hint = "hint: the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction";
     assert!(failed.contains("out of shared memory (SQLSTATE 53200)") && failed.contains(hint), "{failed}");
+    assert!(failed.contains("a small --chunk-size"), "{failed}");
+    // TRUNCATE needs the same locks, however small the chunks are.
+    let truncate = howdah("load").args(["--format", "csv", "--table", "t", "--mode", "truncate"]);
+    let failed =
+        truncate.args(["--to", &database.conninfo()]).arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("53200") && failed.contains("in one transaction: raise its"), "{failed}");
+    assert!(!failed.contains("--chunk-size"), "{failed}");
+}
+
+#[test]
+fn fewer_jobs_are_not_advised_where_there_is_no_connection_at_all() {
+    let server = Server::private(15, &ServerOptions::default().set("max_connections", "8"));
+    let (database, files) = (server.database(), Files::new());
+    database.sql("CREATE TABLE t (a int); CREATE ROLE plain LOGIN; ALTER TABLE t OWNER TO plain");
+    let others: Vec<Connection> = (0..6).map(|_| database.connect()).collect();
+    let source = files.put("one.csv", b"1\n");
+    let plan = howdah("plan").args(["--format", "csv", "--table", "t", "--retry-for", "1s"]);
+    let failed = plan.args(["--to", &format!("{} user=plain", database.conninfo())]).arg(&source);
+    let failed = failed.run(PATIENCE).expect_code(1).stderr;
+    assert!(failed.contains("53300") && failed.contains("pg_stat_activity tells who"), "{failed}");
+    drop(others);
 }

@@ -1,6 +1,6 @@
 //! Compressed files that are cut short where the format lets them end.
 
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use crate::web::Web;
 use howdah_testkit::compress::bgzf;
 use howdah_testkit::{Finished, HowdahCommand, Server};
@@ -34,5 +34,20 @@ fn bgzf_without_its_last_block_is_loaded_with_a_warning() {
             expect(run(scene.load().arg(&url)), "a.csv.gz");
             expect(run(scene.load().arg("-").stdin(stored)), "-");
         }
+    }
+}
+
+/// The checksum that would tell stands behind the record.
+#[test]
+fn a_bad_record_of_a_compressed_file_may_be_damage() {
+    let (files, scene) = (Files::new(), Scene::new(Server::shared(15), &[]));
+    let plain = b"id,part,amount,note\n1,x,1,x\n";
+    for (name, stored, test) in [
+        ("a.csv.gz", gzip(plain), Some("the file is compressed: gzip -t tells whether it is damaged")),
+        ("a.csv", plain.to_vec(), None),
+    ] {
+        let told = scene.load().arg(files.put(name, &stored)).run(PATIENCE).expect_code(1).stderr;
+        assert_eq!(told.contains("is compressed"), test.is_some(), "{told}");
+        assert!(test.is_none_or(|test| told.contains(test)), "{told}");
     }
 }

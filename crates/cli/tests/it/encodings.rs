@@ -126,6 +126,25 @@ fn a_path_that_the_database_cannot_hold_is_told() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "1");
 }
 
+#[test]
+fn names_and_records_that_the_database_cannot_hold_are_told_as_such() {
+    let (files, database) = (Files::new(), Server::shared(15).database_in("LATIN1"));
+    let source = files.put("t.csv", "id,é,日本\n1,a,b\n".as_bytes());
+    let create = load(&database).args(["--create", "--table", "t"]).arg(&source);
+    let told = create.run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("no column can be named \"日本\"") && told.contains(", LATIN1, lacks"), "{told}");
+    // What is advised works.
+    create.args(["--ledger", "none", "--columns", "id,e,nihon"]).run(PATIENCE).expect_code(0);
+    let source = files.put("r.csv", "1,a\n2,€\n".as_bytes());
+    database.sql("CREATE TABLE r (id int, note text)");
+    for format in [&["--format", "csv"][..], &[]] {
+        let load = load(&database).args(["--table", "r"]).args(format).arg(&source);
+        let told = load.run(PATIENCE).expect_code(1).stderr;
+        let hint = "hint: the encoding of the database lacks a character of the record: --on-error skip";
+        assert!(told.contains("record 2") && told.contains(hint), "{told}");
+    }
+}
+
 /// What such a database holds is no text to a client whose sessions speak UTF-8.
 #[test]
 fn keys_of_any_bytes_are_merged_in_a_database_without_an_encoding() {
@@ -191,4 +210,22 @@ fn what_would_have_to_be_rewritten_is_refused_by_a_database_without_an_encoding(
     assert!(refused.contains("n2.csv") && refused.contains("iconv -f LATIN1 -t UTF-8"), "{refused}");
     assert_eq!(database.value("SELECT string_agg(encode(name::bytea, 'hex'), ' ') FROM mk"), "636166e9");
     command("UTF8").arg(&in_utf8).run(PATIENCE).expect_code(0);
+}
+
+/// Refused before anything is read or made: PostgreSQL knows it, and the client does not.
+#[test]
+fn an_encoding_that_the_server_alone_reads_is_told_as_such_where_records_are_rewritten() {
+    let files = Files::new();
+    let source = files.put("t.csv", b"id,note\n1,\xd0\x61\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    for encoding in ["JOHAB", "MULE_INTERNAL"] {
+        let command = load(&database).args(["--table", "t", "--lenient", "--encoding", encoding]);
+        let refused = command.arg(&source).run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(&format!("{encoding} is read by PostgreSQL alone")), "{refused}");
+        assert!(
+            refused.contains(&format!("hint: convert the files: iconv -f {encoding} -t UTF-8")),
+            "{refused}"
+        );
+    }
 }

@@ -46,9 +46,19 @@ fn what_the_environment_sets_that_the_server_does_not_know() {
         let told = load.envs([(variable, value)]).run(PATIENCE).expect_code(1).stderr;
         assert!(told.contains(says) && told.contains("hint: "), "{told}");
     }
-    let load = howdah("load").args(["--to", &database.conninfo(), "--table", ""]).arg(&source);
-    let told = load.run(PATIENCE).expect_code(2).stderr;
-    assert!(told.contains("--table: expected the name of a table, got nothing"), "{told}");
+    for (option, hint) in [("--header", "behind =: --header=false"), ("--create", "behind =: --create=false")]
+    {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", option, "false"]);
+        let told = load.arg(&source).run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("file false: ") && told.contains(hint), "{told}");
+    }
+    let says_nothing = ["--table: expected the name of a table, got nothing"];
+    let says_twice = ["--table s.{table}: no {table} stands in the location", "hint: put {table} into"];
+    for (table, says) in [("", &says_nothing[..]), ("s.{table}", &says_twice)] {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", table]).arg(&source);
+        let told = load.run(PATIENCE).expect_code(2).stderr;
+        assert!(says.iter().all(|says| told.contains(says)), "{told}");
+    }
 }
 
 #[test]

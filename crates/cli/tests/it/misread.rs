@@ -213,6 +213,15 @@ fn days_that_contradict_each_other_are_refused_and_far_years_told() {
     assert!(!done.stderr.contains("DateStyle decides"), "{}", done.stderr);
     assert_eq!(database.value("SELECT count(*) FROM days WHERE d = '2024-12-01'"), "0");
 
+    // Of several files each may have an order of its own, and says nothing of one that proves none.
+    let other = files.put("c.csv", b"id,d\n902,02/13/2024\n");
+    let all = load(&database).args(["--table", "days", "--force"]).args([&proven, &open, &other]);
+    let told = all.run(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains("other files prove more than one order of day and month in d, this one none"),
+        "{told}"
+    );
+
     let born = files.put("born.csv", b"name,born\nann,31/12/62\nbob,5/3/81\ncid,28/2/55\n");
     let done = load(&database).arg("--create").arg(&born).run(PATIENCE).expect_code(0);
     assert!(done.stderr.contains("from 50 to 69 in born are read as 2050 to 2069"), "{}", done.stderr);

@@ -51,6 +51,8 @@ fn a_job_goes_on_in_a_database_restored_from_a_dump() {
         load(&scene.database, &[], &source).run(PATIENCE).expect_code(0);
         scene.assert_exact("where it began");
         let wanted = scene.database.digest("t");
+        let verified = load(&again, &["--verify", "count"], &source).run(PATIENCE).expect_code(1).stderr;
+        assert!(verified.contains("cannot be told any more, as --verify asks"), "{verified}");
         let told = load(&again, &[], &source).run(PATIENCE).expect_code(0).stderr;
         assert!(told.contains("the ledger has come from another database: the tables of job"), "{told}");
         assert_eq!(again.digest("t"), wanted, "PostgreSQL {major}\n{told}");

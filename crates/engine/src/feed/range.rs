@@ -361,7 +361,7 @@ impl RangedFile {
             place.record = Some(before + found.records + 1);
             place.byte = Some(slice.start + found.last_border as u64);
         }
-        let grow = feeder.run.budget.grow(&mut slice.buffers.data, more);
+        let grow = feeder.run.budget.grow_as_read(&mut slice.buffers.data, more);
         feeder.handle.block_on(grow).map_err(|error| error.at(place))
     }
 }

@@ -446,7 +446,7 @@ impl<'a> Splitter<'a> {
 
     /// Reads at most `want` bytes, making room for them.
     fn read(&mut self, buffer: &mut Buffer, want: usize, cut: &Cut) -> Result<usize> {
-        let grow = self.feeder.run.budget.grow(buffer, want);
+        let grow = self.feeder.run.budget.grow_as_read(buffer, want);
         let room = self.feeder.handle.block_on(grow).map_err(|error| {
             let record = self.records + cut.records + 1;
             let byte = self.offset - (buffer.filled().len() - cut.last_border) as u64;

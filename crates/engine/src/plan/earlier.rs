@@ -22,7 +22,7 @@ use crate::{Connection, again};
 use howdah_model::{
     BadRecords, Column, Error, ErrorKind, Event, FilePlan, IfDone, Job, KnownFiles, Mode, OnError, Plan,
     Receipt, Relation, Result, Table, TableChange, TablePlan, Taper, ToastCompression, Tune, UnloggedTable,
-    ValueSettings, counted, plural, show_size,
+    ValueSettings, Verify, counted, plural, show_size,
 };
 use howdah_source::Object;
 use howdah_target::ledger::{Believed, JobRow, JobStatus, Ledger, Origin};
@@ -82,7 +82,7 @@ pub(super) async fn go_on(
     }
     tell_of_tables(connection, session, &row, &tables).await;
     if moved && !done && row.chunks > 0 {
-        tell_moved(connection, &row.job_id);
+        expect_tellable(job, &row.job_id).map(|()| tell_moved(connection, &row.job_id))?;
     }
     let tables: Option<Vec<Table>> = tables.into_iter().collect();
     let history = match &row.finished_at {
@@ -265,6 +265,18 @@ fn not_the_columns(row: &JobRow, relation: &Relation, columns: &[&str]) -> Error
         plural(columns.len() as u64, "was", "were"),
     );
     Error::new(ErrorKind::Table, message).with_hint(AS_THEY_ARE_NOW)
+}
+
+/// Which row is of which chunk is told by the transaction that has stored it, and those of another server are not those of a dump.
+fn expect_tellable(job: &Job, job_id: &str) -> Result<()> {
+    if job.verify == Verify::None {
+        return Ok(());
+    }
+    let message = format!(
+        "the ledger has come from another database: which rows job {job_id} has stored there cannot be told any more, as --verify asks"
+    );
+    Err(Error::new(ErrorKind::Ledger, message)
+        .with_hint("run the job's `howdah load` command without --verify: it goes on with this job"))
 }
 
 /// The user should know what is relied on.

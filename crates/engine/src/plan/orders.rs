@@ -39,6 +39,7 @@ pub(super) async fn prove(
     wholes.scan(open.map(|(head, _)| head), Extent::All).await?;
     let settled = settled(table, chosen, heads);
     let proven = proven(table, chosen, heads);
+    let split = split(chosen, heads);
     let mut of_server = None;
     for (head, chosen) in heads.iter().zip(chosen) {
         for open in open_orders(job, table, head, chosen) {
@@ -55,7 +56,7 @@ pub(super) async fn prove(
             if let Some(order) = of_server.as_deref().filter(|order| !open.left.contains(order)) {
                 return Err(refused(&open, order).in_file(head.object().location()));
             }
-            chosen.unsure.push(told(&open, &proven));
+            chosen.unsure.push(told(&open, &proven, &split));
         }
     }
     Ok(())
@@ -98,9 +99,13 @@ fn refused(open: &Open, of_server: &str) -> Error {
 }
 
 /// Says that the order is open, and how that of another column speaks for one.
-fn told(open: &Open, proven: &[(String, &'static str)]) -> String {
+fn told(open: &Open, proven: &[(String, &'static str)], split: &[String]) -> String {
     let column = &open.column;
-    let said = format!("no value seen of {column} tells day from month: the server's DateStyle decides; ");
+    let why = match split.contains(column) {
+        true => format!("other files prove more than one order of day and month in {column}, this one none"),
+        false => format!("no value seen of {column} tells day from month"),
+    };
+    let said = format!("{why}: the server's DateStyle decides; ");
     match proven.iter().find(|(_, order)| open.left.contains(order)) {
         Some((other, order)) => {
             format!(
@@ -110,6 +115,12 @@ fn told(open: &Open, proven: &[(String, &'static str)]) -> String {
         }
         None => format!("{said}--types {} settles it", open.spelled()),
     }
+}
+
+/// Columns of days that are in another order in one file than in another.
+fn split(chosen: &[Columns], heads: &[Head]) -> Vec<String> {
+    let seen = joined(chosen, heads).into_iter();
+    seen.filter(|(_, (_, among))| among.orders_left().is_empty()).map(|(name, _)| name.clone()).collect()
 }
 
 /// Columns of days that are all in one order, which they prove.

@@ -119,6 +119,13 @@ fn table_for(job: &Job, spec: &SourceSpec, object: &Object) -> Result<String> {
             let name = if written == "{table}" { qualified(matched) } else { quoted_if_needed(matched) };
             Ok(written.replace("{table}", &name))
         }
+        // In quotes anything may be a name.
+        (Some(written), None) if written.contains("{table}") && !written.contains('"') => {
+            let message = format!("--table {written}: no {{table}} stands in the location of this source");
+            Err(Error::new(ErrorKind::Usage, message).in_file(object.location()).with_hint(
+                "put {table} into the location where the name stands there ('in/{table}.csv'), or name the table",
+            ))
+        }
         (Some(written), _) => Ok(written.clone()),
         (None, Some(matched)) => Ok(qualified(matched)),
         (None, None) if job.shaping.told.is_some() && object.location() != "-" => {

@@ -23,12 +23,12 @@ use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::plan::{Care, Encode, TablePlan};
 use howdah_model::{
     ColumnChoice, Error, ErrorKind, Evolve, Format, Job, NewTable, OnError, Reading, Relation, RelationKind,
-    Result, StagingPlan, Table, TableChange,
+    Result, StagingPlan, Table, TableChange, sqlstate,
 };
 use howdah_target::copy;
-use howdah_target::session::{Session, catalog};
+use howdah_target::session::{Session, catalog, encoding};
 use howdah_target::sql::quote_relation;
-use howdah_transcode::encode::{Rewriter, Unquoter};
+use howdah_transcode::encode::{self, Rewriter, Unquoter};
 use howdah_transcode::infer::{self, Among, ColumnState};
 use howdah_transcode::split::Rules;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +52,25 @@ struct Group {
     /// As the catalog tells it; `None` if it is to be made.
     table: Option<Table>,
     heads: Vec<Head>,
+}
+
+/// Names of columns that are to be made are asked for before anything is.
+async fn expect_names_held(context: &Context, session: &Session, shape: &Shape) -> Result<()> {
+    let added = shape.changes.iter().filter_map(|change| match change {
+        TableChange::Add(column) => Some(column),
+        TableChange::Widen(_) => None,
+    });
+    let made = shape.create.iter().flat_map(|create| &create.columns).chain(added);
+    let names: Vec<&str> = made.map(|column| column.name.as_str()).collect();
+    let asking = encoding::not_held(session, &names);
+    let Some((name, encoding)) = context.connection.attend(session, asking).await? else { return Ok(()) };
+    let message = format!(
+        "no column can be named \"{name}\": the encoding of the database, {encoding}, lacks a character of that"
+    );
+    Err(Error::new(ErrorKind::Columns, message).with_sqlstate(sqlstate::UNTRANSLATABLE_CHARACTER).with_hint(
+        "rename it in the file's header, or load into a database of UTF8; --ledger none, which loads without resume, takes other names by \
+         --columns or --map",
+    ))
 }
 
 /// Plans for the tables of all files, and for each file the number of its plan. Files of one table that are
@@ -89,6 +108,7 @@ pub(super) async fn plan_all(
                 Shape { table, create: Some(create), changes: Vec::new(), staging: None }
             }
         };
+        expect_names_held(context, session, &shape).await?;
         shape.staging = arrival::staging(job, job_id, group_no, &shape)?;
         let chosen = heads.iter().map(|head| columns(job, &shape, head)).collect::<Result<Vec<Columns>>>();
         let mut chosen = match chosen {
@@ -351,6 +371,7 @@ fn table_plan(
         }
         _ => (written.format.clone(), written.recode.clone()),
     };
+    recode.as_deref().map_or(Ok(()), encode::expect_convertible)?;
     let forced = empty_is_null(shape, written, &fields);
     if !forced.is_empty() {
         notes.push(format!("an empty field in quotes is NULL to {}", forced.join(", ")));

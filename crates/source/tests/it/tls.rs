@@ -4,6 +4,7 @@ use crate::faulty_server::{Behaviour, Server};
 use crate::s3_server::{BUCKET, KEY_ID, S3Server, SECRET};
 use crate::{noise, sources, stream};
 use howdah_model::ErrorKind;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,12 +23,34 @@ async fn server_of(hosts: &[&str], options: &[&str]) -> (S3Server, tempfile::Tem
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
     let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
-    let made = rcgen::generate_simple_self_signed(hosts).unwrap();
-    std::fs::write(&certificate, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let params = rcgen::CertificateParams::new(hosts).unwrap();
+    write_self_signed(&params, &certificate, &key);
     let of_tls = ["--cert", certificate.to_str().unwrap(), "--key", key.to_str().unwrap()];
     let server = S3Server::start_with("https", &[&of_tls, options].concat()).await;
     (server, folder)
+}
+
+fn write_self_signed(params: &rcgen::CertificateParams, certificate: &Path, key: &Path) {
+    let pair = rcgen::KeyPair::generate().unwrap();
+    std::fs::write(certificate, params.self_signed(&pair).unwrap().pem()).unwrap();
+    std::fs::write(key, pair.serialize_pem()).unwrap();
+}
+
+/// As `openssl req -x509` makes them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_is_marked_as_an_authority_is_told_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
+    let mut params = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    write_self_signed(&params, &certificate, &key);
+    let of_tls = ["--cert", certificate.to_str().unwrap(), "--key", key.to_str().unwrap()];
+    let server = S3Server::start_with("https", &of_tls).await;
+    let mut variables = server.variables();
+    variables.push(("AWS_SKIP_SIGNATURE", "true"));
+    let error = sources(&variables).list(&format!("s3://{BUCKET}/f")).await.unwrap_err();
+    assert!(error.message().contains("marked as an authority (CA:TRUE)"), "{error}");
+    assert!(error.hint().unwrap().contains("CA:FALSE"), "{error}");
 }
 
 /// Trusted certificates are read from `SSL_CERT_FILE` by the whole process, so a child plays the user that set it.

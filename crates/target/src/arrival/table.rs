@@ -428,6 +428,8 @@ async fn no_unique_key(session: &Session, relation: &Relation, key: &[String]) -
         ),
     };
     let how = if is_partitioned { "" } else { "CONCURRENTLY " };
-    let hint = format!("CREATE UNIQUE INDEX {how}ON {name} ({columns}){besides}");
+    let hint = format!(
+        "CREATE UNIQUE INDEX {how}ON {name} ({columns}){besides}; one that another load has dropped comes back at its end (howdah status)"
+    );
     Ok(Error::new(ErrorKind::Table, format!("{message}: {why}")).with_hint(hint))
 }

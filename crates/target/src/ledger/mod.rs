@@ -147,13 +147,16 @@ impl Ledger {
             }
             Some(sqlstate::UNTRANSLATABLE_CHARACTER) => {
                 let message = format!(
-                    "the ledger in schema {} cannot keep what names this load: the path of a file, or an option, has a character that \
-                     the database's encoding lacks",
+                    "the ledger in schema {} cannot keep what names this load: the path of a file, a name in its header, or an option \
+                     has a character that the database's encoding lacks",
                     self.quoted
                 );
                 Error::new(ErrorKind::Ledger, message)
                     .with_sqlstate(sqlstate::UNTRANSLATABLE_CHARACTER)
-                    .with_hint("rename the file or its folder; or load it from standard input, or without resume by --ledger none")
+                    .with_hint(
+                        "rename the file, its folder or the field of its header; or load without resume by --ledger none; a database of \
+                         UTF8 holds all names",
+                    )
             }
             _ => self.numbers_error(error, mapped),
         }

@@ -161,8 +161,10 @@ fn made(row: Option<&Row>, written_name: &str) -> Result<Relation> {
                 .with_hint("name one: --table schema.name"))
         }
         ([schema, name], _) if schema_exists => Ok(Relation { schema: schema.clone(), name: name.clone() }),
-        ([schema, _], _) => Err(Error::new(ErrorKind::Table, format!("schema {schema} does not exist"))
-            .with_hint("create it first: howdah makes tables, not schemas")),
+        ([schema, _], _) => {
+            Err(Error::new(ErrorKind::Table, format!("schema {schema} does not exist"))
+                .with_hint(NO_SCHEMA_HINT))
+        }
         _ => Err(Error::new(ErrorKind::Table, format!("\"{written_name}\" is no name of a table"))
             .with_hint("write schema.name, with double quotes around parts that need them")),
     }
@@ -302,9 +304,22 @@ fn is_of_library(error: &tokio_postgres::Error) -> bool {
     routine.is_some_and(|routine| ["internal_load_library", "incompatible_module_error"].contains(&routine))
 }
 
+const NO_SCHEMA_HINT: &str = "create it first: howdah makes tables, not schemas";
+
+/// The schema of a name that has one, as SQL writes it, where there is no such schema.
+const NO_SCHEMA_SQL: &str = "\
+    SELECT pg_catalog.quote_ident(parts[pg_catalog.cardinality(parts) OPERATOR(pg_catalog.-) 1]) \
+    FROM pg_catalog.parse_ident($1) AS parts \
+    WHERE pg_catalog.cardinality(parts) OPERATOR(pg_catalog.>) 1 AND NOT EXISTS ( \
+        SELECT FROM pg_catalog.pg_namespace \
+        WHERE nspname::pg_catalog.text OPERATOR(pg_catalog.=) parts[pg_catalog.cardinality(parts) OPERATOR(pg_catalog.-) 1])";
+
 async fn missing(session: &Session, written_name: &str) -> Error {
-    let error = Error::new(ErrorKind::Table, format!("table {written_name} does not exist"));
-    // Only a hint depends on this: its failure is not worth reporting.
+    // Only words depend on these: their failure is not worth reporting.
+    let schema = session.client().query_typed(NO_SCHEMA_SQL, &[(&written_name, Type::TEXT)]).await;
+    let schema: Option<String> = schema.ok().and_then(|rows| Some(rows.first()?.get(0)));
+    let why = schema.as_ref().map_or_else(String::new, |schema| format!(": there is no schema {schema}"));
+    let error = Error::new(ErrorKind::Table, format!("table {written_name} does not exist{why}"));
     let Ok(rows) = session.client().query_typed(NAMES_SQL, &[]).await else { return error };
     let wanted = bare_name(written_name);
     let close = |row: &&Row| {
@@ -316,9 +331,10 @@ async fn missing(session: &Session, written_name: &str) -> Error {
         if visible { to_type(&[name]) } else { to_type(&[schema, name]) }
     };
     let close: Vec<String> = rows.iter().filter(close).take(5).map(name).collect();
-    match close.is_empty() {
-        true => error,
-        false => error.with_hint(format!("did you mean {}?", close.join(" or "))),
+    match (close.is_empty(), schema) {
+        (false, _) => error.with_hint(format!("did you mean {}?", close.join(" or "))),
+        (true, Some(_)) => error.with_hint(NO_SCHEMA_HINT),
+        (true, None) => error,
     }
 }
 

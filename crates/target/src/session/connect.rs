@@ -433,6 +433,12 @@ fn tls_cause(error: &std::io::Error) -> Option<&rustls::Error> {
     error.get_ref()?.downcast_ref::<rustls::Error>()
 }
 
+/// So the library calls a server's own certificate that may sign others.
+fn is_of_authority(reason: &rustls::CertificateError) -> bool {
+    let rustls::CertificateError::Other(rustls::OtherError(error)) = reason else { return false };
+    matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
+}
+
 fn unreachable(host: &Host, cause: &str) -> Failure {
     let error = Error::new(ErrorKind::ConnectionLost, format!("connection to {host} failed: {cause}"))
         .with_hint("check that the server runs there and accepts connections");
@@ -525,6 +531,9 @@ fn failure(error: &tokio_postgres::Error, info: &Conninfo, host: &Host) -> Failu
     let cause = match io_source(error).and_then(tls_cause) {
         // Ours, before which the library writes that it is unexpected.
         Some(rustls::Error::General(why)) => why.clone(),
+        Some(rustls::Error::InvalidCertificate(reason)) if is_of_authority(reason) => {
+            "the server's certificate is one of an authority (CA:TRUE), and is not itself among the trusted ones".to_owned()
+        }
         _ => error.source().map_or_else(|| error.to_string(), ToString::to_string),
     };
     let message = format!("connection to {host} failed: {cause}");

@@ -18,6 +18,8 @@ const READS_SQL: &str = "\
     FROM (SELECT pg_catalog.pg_char_to_encoding($1::pg_catalog.text::pg_catalog.name) AS code) e, \
          (SELECT encoding FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) d";
 
+const ASKING: &str = "asking for an encoding";
+
 const STORES_BYTES_SQL: &str = "\
     SELECT encoding = 0 AND pg_catalog.pg_char_to_encoding($1::pg_catalog.text::pg_catalog.name) >= 0 \
     FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
@@ -27,7 +29,7 @@ const STORES_BYTES_SQL: &str = "\
 /// # Errors
 /// Those of the session.
 pub async fn reads_encoding(session: &Session, name: &str) -> Result<bool> {
-    let rows = session.rows(READS_SQL, &[(&name, Type::TEXT)], "asking for an encoding").await?;
+    let rows = session.rows(READS_SQL, &[(&name, Type::TEXT)], ASKING).await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
@@ -36,8 +38,36 @@ pub async fn reads_encoding(session: &Session, name: &str) -> Result<bool> {
 /// # Errors
 /// Those of the session.
 pub async fn stores_bytes_of(session: &Session, name: &str) -> Result<bool> {
-    let rows = session.rows(STORES_BYTES_SQL, &[(&name, Type::TEXT)], "asking for an encoding").await?;
+    let rows = session.rows(STORES_BYTES_SQL, &[(&name, Type::TEXT)], ASKING).await?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// The first of these names that the encoding of the database cannot hold, and that encoding.
+///
+/// # Errors
+/// Those of the session.
+pub async fn not_held(session: &Session, names: &[&str]) -> Result<Option<(String, String)>> {
+    let mut candidates: Vec<&str> = names.iter().copied().filter(|name| !name.is_ascii()).collect();
+    if candidates.is_empty() || holds(session, &candidates).await? {
+        return Ok(None);
+    }
+    // Most often the first one, as all are in one language.
+    while candidates.len() > 1 && holds(session, &candidates[..1]).await? {
+        candidates.remove(0);
+    }
+    let encoding =
+        session.rows("SELECT pg_catalog.getdatabaseencoding()::pg_catalog.text", &[], ASKING).await?;
+    let encoding = encoding.first().map_or_else(String::new, |row| row.get(0));
+    Ok(candidates.first().map(|name| ((*name).to_owned(), encoding)))
+}
+
+/// The server converts all that it is sent.
+async fn holds(session: &Session, names: &[&str]) -> Result<bool> {
+    match session.client().query_typed("SELECT $1 IS NULL", &[(&names, Type::TEXT_ARRAY)]).await {
+        Ok(_) => Ok(true),
+        Err(error) if error.code() == Some(&SqlState::UNTRANSLATABLE_CHARACTER) => Ok(false),
+        Err(error) => Err(session_error(&error, ASKING)),
+    }
 }
 
 /// These bytes of a file as text, converted by the server.

@@ -33,6 +33,7 @@ pub mod toast;
 mod verifier;
 mod words;
 
+pub use crate::error::FEWER_SESSIONS;
 use crate::error::session_error;
 pub use connect::PASSWORD_MISSING;
 pub use conninfo::Conninfo;

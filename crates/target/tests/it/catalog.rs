@@ -62,6 +62,9 @@ on_every_version!(what_takes_no_rows_is_refused_by_name, server => {
     }
     let error = read_table(&session, "title").await.unwrap_err();
     assert_eq!(error.hint(), Some("did you mean titles?"));
+    let error = read_table(&session, "\"No\".titles").await.unwrap_err();
+    assert_eq!(error.message(), "table \"No\".titles does not exist: there is no schema \"No\"");
+    assert_eq!(error.hint(), Some("did you mean titles?"));
     observer(&to).await.batch_execute("CREATE TABLE \"Orders\" (a int)").await.unwrap();
     let error = read_table(&session, "Orders").await.unwrap_err();
     assert_eq!(error.hint(), Some("did you mean --table '\"Orders\"'?"));

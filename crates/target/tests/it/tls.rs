@@ -271,6 +271,10 @@ async fn a_self_signed_certificate_that_is_its_own_root_is_taken_with_its_common
     let verify = format!("sslmode=verify-full sslrootcert={root}");
     assert!(stage.connects_with_tls(&format!("host=localhost hostaddr=127.0.0.1 {verify}")).await);
     stage.refuses(&format!("host=127.0.0.1 {verify}")).await;
+    let other = stage.file("other.crt", &Authority::new("other").pem, 0o644);
+    let other = stage.to(&format!("host=127.0.0.1 sslmode=verify-ca sslrootcert={}", show(&other)));
+    let refused = refused(&other).await;
+    assert!(refused.message().contains("of an authority (CA:TRUE), and is not itself among"), "{refused}");
     // Only TLS is let in: disable is refused, allow finds its way.
     stage.refuses("host=127.0.0.1 sslmode=disable").await;
     assert!(stage.connects_with_tls("host=127.0.0.1 sslmode=allow").await);

@@ -144,6 +144,7 @@ fn apply(format: &mut Format, name: &str, value: &Value) -> Result<()> {
             return Err(refused(
                 "FREEZE",
                 "it needs a table made in the same transaction, and a load has many",
+                "--freeze does that for tables that the load makes or empties",
             ));
         }
         "on_error" if matches!(value, Value::One(word) if word.eq_ignore_ascii_case("stop")) => {}
@@ -151,6 +152,7 @@ fn apply(format: &mut Format, name: &str, value: &Value) -> Result<()> {
             return Err(refused(
                 &name.to_uppercase(),
                 "rows it skips would be missing from the account of read = stored",
+                "--on-error skip keeps such records and goes on, --max-errors says how many it bears",
             ));
         }
         "force_quote" | "force_array" => {
@@ -266,8 +268,9 @@ fn value_error(name: &str, expected: &str, got: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("{name}: expected {expected}, got {got:?}"))
 }
 
-fn refused(name: &str, reason: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("COPY's option {name} is not taken: {reason}"))
+fn refused(name: &str, reason: &str, hint: &str) -> Error {
+    let message = format!("COPY's option {name} is not taken: {reason}");
+    Error::new(ErrorKind::Unsupported, message).with_hint(hint)
 }
 
 #[cfg(test)]
@@ -325,8 +328,16 @@ mod tests {
 
     #[test]
     fn options_that_break_a_promise_are_refused() {
-        for text in ["(FREEZE)", "(ON_ERROR ignore)", "(FORMAT binary)", "(REJECT_LIMIT 3)"] {
-            assert_eq!(parse(text).unwrap_err().kind(), ErrorKind::Unsupported, "{text}");
+        for (text, instead) in [
+            ("(FREEZE)", "--freeze"),
+            ("(ON_ERROR ignore)", "--on-error skip"),
+            ("(REJECT_LIMIT 3)", "--max-errors"),
+            ("(LOG_VERBOSITY verbose)", "--on-error skip"),
+            ("(FORMAT binary)", "\\copy"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{text}");
+            assert!(error.hint().is_some_and(|hint| hint.contains(instead)), "{text}: {error:?}");
         }
         assert!(parse("(FREEZE false, ON_ERROR stop)").is_ok());
     }

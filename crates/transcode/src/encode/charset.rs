@@ -123,6 +123,14 @@ pub fn needs_utf8(encoding: &str) -> Result<bool> {
     find(encoding).map(|_| true)
 }
 
+/// Files in this encoding can be converted here.
+///
+/// # Errors
+/// `Usage` if nobody knows the encoding; `Unsupported` if the server alone does.
+pub fn expect_convertible(encoding: &str) -> Result<()> {
+    find(encoding).map(drop)
+}
+
 /// The bytes of `plain` in UTF-8, a byte order mark taken off. `encoding` is any label of the WHATWG
 /// Encoding Standard; `UTF-16` without an `LE` or `BE` obeys the byte order mark and is little-endian
 /// without one.
@@ -132,7 +140,7 @@ pub fn needs_utf8(encoding: &str) -> Result<bool> {
 /// fail for them.
 ///
 /// # Errors
-/// `Usage` if nobody knows the encoding.
+/// As for [`expect_convertible`].
 pub fn to_utf8<'a, R: Read + Send + 'a>(
     encoding: &str,
     plain: R,
@@ -316,9 +324,23 @@ pub(crate) fn whatwg(encoding: &str) -> Option<&'static Encoding> {
 
 fn find(encoding: &str) -> Result<&'static Encoding> {
     whatwg(encoding).ok_or_else(|| {
+        if SERVER_ENCODINGS.binary_search(&normalised(encoding).as_str()).is_ok() {
+            return of_the_server(encoding);
+        }
         Error::new(ErrorKind::Usage, format!("there is no encoding called \"{encoding}\""))
             .with_hint("use a name PostgreSQL knows (LATIN1, WIN1252, SJIS ...) or one of the WHATWG (utf-16le, macintosh ...)")
     })
+}
+
+fn of_the_server(encoding: &str) -> Error {
+    let message = format!(
+        "{encoding} is read by PostgreSQL alone, and these files have to be made UTF-8 before they are sent: the server does not convert \
+         {encoding} to the encoding of the database, or records are to be rewritten"
+    );
+    Error::new(ErrorKind::Unsupported, message).with_hint(format!(
+        "convert the files: iconv -f {encoding} -t UTF-8; where the server converts {encoding}, --format, with what else differs from COPY's \
+         csv, and without --nul sends them as they are"
+    ))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ pub use attributes::text_value;
 pub(crate) use binary::is_storable;
 pub use binary::{BinaryEncoder, ColumnEstimate, Encoded, Estimate, HEADER, Most, PassedOver, TRAILER};
 use charset::is_text;
-pub use charset::{Malformed, byte_order_mark, from_utf8, needs_utf8, to_utf8};
+pub use charset::{Malformed, byte_order_mark, expect_convertible, from_utf8, needs_utf8, to_utf8};
 pub(crate) use charset::{decode, whatwg};
 pub use one_null::OneNull;
 pub(crate) use own_reading::OwnReading;

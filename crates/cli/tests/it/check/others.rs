@@ -212,6 +212,7 @@ fn options_about_rows_that_are_stored_are_refused() {
     let source = files.put("a.csv", b"a\n1\n");
     let database = Server::shared(15).database();
     database.sql("CREATE TABLE t (a int)");
+    let offered = howdah("check").args(["--help"]).run(PATIENCE).expect_code(0).stdout;
     let options: [&[&str]; 12] = [
         &["--verify", "count"],
         &["--after", "vacuum"],
@@ -235,6 +236,8 @@ fn options_about_rows_that_are_stored_are_refused() {
         };
         let wanted = format!("error: {name} is about rows that are stored");
         assert!(refused.contains(&wanted) && refused.contains("hint: leave it out"), "{refused}");
+        let is_offered = offered.lines().any(|line| line.split_whitespace().next() == Some(typed[0]));
+        assert!(!is_offered, "{typed:?}\n{offered}");
     }
     let written = "verify = \"count\"\nafter = [\"vacuum\"]\njob-id = \"x\"\ntune = \"table\"\nknown = \"skip\"\n\
                    if-done = \"ok\"\nsequences = \"keep\"\n";

@@ -226,7 +226,7 @@ fn a_key_that_is_null_is_told_of_the_table() {
             told.contains("null value in column \"id\" of relation \"t\"") && !told.contains("staging_"),
             "{told}"
         );
-        assert!(told.contains("hint: a row whose key is NULL is the same as no other"), "{told}");
+        assert!(told.contains("hint: rows of one key are found by =, to which no NULL is equal"), "{told}");
     }
 }
 
