@@ -44,6 +44,7 @@ def check(
     max_errors: int | str | None = None,
     nul: Literal["reject", "strip", "replace"] = "reject",
     reject_file: str | PathLike[str] | None = None,
+    rejects: str | None = None,
     mode: Literal["append", "truncate", "replace", "merge", "insert-new"] = "append",
     key: str | Sequence[str] | None = None,
     delete_missing: bool = False,
@@ -103,6 +104,8 @@ def check(
         reject_file: Bad records are written to this file, in the format of the sources; one that stands there when the
             check begins is replaced, or removed where there are none; what another command writes there meanwhile
             stays, with a warning.
+        rejects: The job whose rejected records the sources hold, mended by now: they are checked against the table that
+            they were meant for, in the format they have.
         mode: What the rows are to those that are there: they come on top (chunk by chunk), into the emptied table, into
             a new one that takes its place, or by their key: `"merge"` changes the rows of keys that are there and adds
             the others, `"insert-new"` only adds.

@@ -1,5 +1,6 @@
 //! `howdah.check`: all that the tables would have against the files, storing nothing.
 
+use crate::ending::Call;
 use crate::errors::{Failure, report_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
@@ -21,7 +22,7 @@ use pyo3::types::PyDict;
         names='snake', primary_key=None, evolve='none', lenient=False, all_tables=False, jobs='auto', \
         memory=None, \
         chunk_size=None, encode='auto', toast_compression='auto', partitions='auto', create_partitions=None, mode='append', key=None, delete_missing=False, \
-        keep='error', atomic=False, lock_timeout=None, max_errors=None, nul='reject', reject_file=None, ledger='howdah', retry_for=None, \
+        keep='error', atomic=False, lock_timeout=None, max_errors=None, nul='reject', reject_file=None, rejects=None, ledger='howdah', retry_for=None, \
         max_replica_lag=None, reserve_connections=3, pause_for=None, max_decompressed=None, on_event=None)"
 )]
 pub(crate) fn check<'py>(
@@ -31,10 +32,11 @@ pub(crate) fn check<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let call = &Call::begin(py);
     let settings = LoadArguments::new(sources, table, options)?.for_check(py)?.resolve(py)?;
-    let connection = connection::of(py, &settings, Absent::Refused, on_event)?;
+    let connection = connection::of(call, &settings, Absent::Refused, on_event)?;
     let report = run::run_told(
-        py,
+        call,
         on_event,
         move |listener, stop| async move {
             let reject_file = settings.reject_file.clone();

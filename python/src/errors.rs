@@ -181,9 +181,9 @@ fn add_options(mut command: Command, options: &mut BTreeMap<String, Taken>) {
 }
 
 fn renamed(text: &str, with_values: bool) -> String {
-    let mut words = text.split("--");
+    let mut words = text.split("--").peekable();
     let mut renamed = words.next().unwrap_or_default().to_owned();
-    for rest in words {
+    while let Some(rest) = words.next() {
         let name_bytes = rest.bytes().take_while(|byte| byte.is_ascii_lowercase() || *byte == b'-').count();
         let (name, rest) = rest.split_at(name_bytes);
         let opens = renamed.chars().next_back().is_none_or(|before| " (".contains(before));
@@ -195,11 +195,14 @@ fn renamed(text: &str, with_values: bool) -> String {
         };
         renamed.push_str(&name.replace('-', "_"));
         let (value, rest) = if with_values { value(taken, rest) } else { (None, rest) };
+        let has_value = value.is_some();
         if let Some(value) = value {
             renamed.push('=');
             renamed.push_str(&value);
         }
-        renamed.push_str(rest);
+        // Options side by side are arguments of one call.
+        let is_between = has_value && rest == " " && words.peek().is_some();
+        renamed.push_str(if is_between { ", " } else { rest });
     }
     renamed
 }
@@ -231,6 +234,12 @@ fn value<'a>(taken: &Taken, rest: &'a str) -> (Option<String>, &'a str) {
     if taken.words.contains(word) && !["true", "false"].contains(&word) {
         return (Some(format!("{word:?}")), behind);
     }
+    // What stands for a value, or one that is written so (UTF8).
+    let is_capital = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit();
+    let is_value = word.starts_with(|first: char| first.is_ascii_uppercase()) && word.bytes().all(is_capital);
+    if !taken.alone && is_value && !behind.starts_with('=') {
+        return (Some(format!("{word:?}")), behind);
+    }
     (taken.alone.then(|| "True".to_owned()), rest)
 }
 
@@ -259,6 +268,10 @@ mod tests {
             ("neither --columns nor --header=match", "neither columns nor header=\"match\""),
             ("--null 'NA' reads it as NULL", "null=\"NA\" reads it as NULL"),
             ("use fewer --jobs", "use fewer jobs"),
+            (
+                "--on-error skip --reject-file FILE loads; --types COLUMN=TYPE",
+                "on_error=\"skip\", reject_file=\"FILE\" loads; types COLUMN=TYPE",
+            ),
         ] {
             assert_eq!(python_calls(text), expected);
         }

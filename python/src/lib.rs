@@ -7,6 +7,7 @@
 mod check;
 mod command;
 mod connection;
+mod ending;
 mod errors;
 mod events;
 mod json;
@@ -27,6 +28,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _howdah(module: &Bound<'_, PyModule>) -> PyResult<()> {
     warn_of_debug_build(module.py())?;
+    ending::attend(module)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(load::load, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;

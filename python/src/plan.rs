@@ -1,5 +1,6 @@
 //! `howdah.plan`: everything load would do, touching nothing.
 
+use crate::ending::Call;
 use crate::options::LoadArguments;
 use crate::{connection, json, run};
 use howdah_cli::rejected::Rejected;
@@ -28,9 +29,10 @@ pub(crate) fn plan<'py>(
     table: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let call = &Call::begin(py);
     let settings = LoadArguments::new(sources, table, options)?.resolve(py)?;
-    let connection = connection::of(py, &settings, Absent::Refused, None)?;
-    let plan = run::run(py, None, move |listener, stop| async move {
+    let connection = connection::of(call, &settings, Absent::Refused, None)?;
+    let plan = run::run(call, None, move |listener, stop| async move {
         let (job, _) = stop.guard(Rejected::prepare(settings, &connection)).await?;
         let context = Context { sources: Sources::of_process(), connection, listener, stop };
         Ok(howdah_engine::plan(&context, job).await?.plan)

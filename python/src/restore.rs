@@ -1,5 +1,6 @@
 //! `howdah.restore`: puts back what loads have dropped and, being killed, could not put back themselves.
 
+use crate::ending::Call;
 use crate::{connection, events, run};
 use howdah_engine::model::job::LEDGER_DEFAULT;
 use howdah_engine::model::{Event, Listener};
@@ -20,10 +21,11 @@ pub(crate) fn restore(
     ledger: Option<String>,
     on_event: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<usize> {
-    let connection = connection::resolve(py, (to, password_command), Absent::Refused, on_event)?;
+    let call = &Call::begin(py);
+    let connection = connection::resolve(call, (to, password_command), Absent::Refused, on_event)?;
     let warned = Arc::<Warned>::default();
     let told = Arc::clone(&warned);
-    let restored = run::run(py, on_event, move |listener, stop| async move {
+    let restored = run::run(call, on_event, move |listener, stop| async move {
         let listener = Arc::new(Listeners(listener, told));
         let context = Context { sources: Sources::of_process(), connection, listener, stop };
         let schema = ledger.as_deref().unwrap_or(LEDGER_DEFAULT);

@@ -1,5 +1,6 @@
 //! `howdah.resume`: goes on with a job where it stopped, with the options it was begun with, but for how it is run.
 
+use crate::ending::Call;
 use crate::errors::summary_object;
 use crate::load::{load_job, too_late};
 use crate::options::rerun;
@@ -25,10 +26,11 @@ pub(crate) fn resume<'py>(
     on_event: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let call = &Call::begin(py);
     let rerun = rerun(py, options)?;
-    let connection = connection::resolve(py, (to, password_command), Absent::Refused, on_event)?;
+    let connection = connection::resolve(call, (to, password_command), Absent::Refused, on_event)?;
     let summary = run::run_told(
-        py,
+        call,
         on_event,
         move |listener, stop| async move {
             let schema = ledger.as_deref().unwrap_or(LEDGER_DEFAULT);

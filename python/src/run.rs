@@ -2,8 +2,10 @@
 //!
 //! The calling thread wakes up for events and a few times a second for signals. An exception raised there,
 //! by Ctrl-C or by the caller's function, stops the load cleanly and is raised once the load has ended. What that
-//! waits for, dropped indexes say, is told by warnings. A second exception does not wait any longer.
+//! waits for, dropped indexes say, is told by warnings. A second exception does not wait any longer. The end of the interpreter
+//! stops it likewise ([`crate::ending`]).
 
+use crate::ending::Call;
 use crate::errors::Failure;
 use crate::events;
 use crate::mailbox::Mailbox;
@@ -30,7 +32,7 @@ const OTHER_THREADS: usize = 2;
 /// # Errors
 /// The exception of the failure; else the one that stopped the work, with the failure as its cause.
 pub(crate) fn run<T, W>(
-    py: Python<'_>,
+    call: &Call<'_>,
     on_event: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
 ) -> PyResult<T>
@@ -38,7 +40,7 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, Failure>>,
 {
-    finish(py, run_to_end(py, on_event, work)?, |_| None)
+    finish(call.py(), run_to_end(call, on_event, work)?, |_| None)
 }
 
 /// The same, of work that may be done all the same when an exception was to stop it: that has then as its cause what `done` makes of
@@ -47,7 +49,7 @@ where
 /// # Errors
 /// As for [`run`].
 pub(crate) fn run_told<T, W>(
-    py: Python<'_>,
+    call: &Call<'_>,
     on_event: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
     done: impl FnOnce(T) -> Failure,
@@ -56,7 +58,7 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, Failure>>,
 {
-    finish(py, run_to_end(py, on_event, work)?, |value| Some(done(value)))
+    finish(call.py(), run_to_end(call, on_event, work)?, |value| Some(done(value)))
 }
 
 /// The exception that was to stop the work, and what came of it.
@@ -85,7 +87,7 @@ pub(crate) fn too_late() -> Error {
 }
 
 fn run_to_end<T, W>(
-    py: Python<'_>,
+    call: &Call<'_>,
     on_event: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(Arc<Mailbox>, Stop) -> W + Send + 'static,
 ) -> PyResult<Ended<T>>
@@ -93,17 +95,21 @@ where
     T: Send + 'static,
     W: Future<Output = Result<T, Failure>>,
 {
+    let py = call.py();
     expect_callable(on_event)?;
     // Another Python thread that sets one holds the interpreter's lock, as this one does now.
     environment::keep();
     let stop = Stop::default();
     let mailbox = Arc::new(Mailbox::new(on_event.is_some()));
+    call.waits_for(&mailbox, &stop);
     let worker = start(&mailbox, &stop, work).map_err(|failure| failure.into_exception(py))?;
     let mut raised: Option<PyErr> = None;
     loop {
         let mail = py.detach(|| mailbox.take(SIGNALS_EVERY));
         let told = match on_event {
-            Some(on_event) if raised.is_none() => events::tell(py, on_event, &mail.events),
+            Some(on_event) if raised.is_none() && !stop.raised() => {
+                call.tell(|| events::tell(py, on_event, &mail.events))
+            }
             _ => {
                 events::warn(py, &mail.events);
                 Ok(())

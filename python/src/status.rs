@@ -1,5 +1,6 @@
 //! `howdah.status`: what the ledger of a database remembers.
 
+use crate::ending::Call;
 use crate::errors::Failure;
 use crate::{connection, json, run};
 use howdah_engine::model::{Error, ErrorKind};
@@ -19,19 +20,20 @@ pub(crate) fn status(
     ledger: String,
     reject_file: Option<PathBuf>,
 ) -> PyResult<Bound<'_, PyAny>> {
+    let call = &Call::begin(py);
     if reject_file.is_some() && job.is_none() {
         let error =
             Error::new(ErrorKind::Usage, "--reject-file is for the rejected records of one job: name it");
         return Err(Failure::from(error).into_exception(py));
     }
-    let connection = connection::resolve(py, (to, password_command), Absent::Refused, None)?;
+    let connection = connection::resolve(call, (to, password_command), Absent::Refused, None)?;
     let Some(job) = job else {
-        let rows = run::run(py, None, move |_, stop| async move {
+        let rows = run::run(call, None, move |_, stop| async move {
             Ok(stop.guard(history::jobs(&connection, &ledger, true)).await?)
         })?;
         return json::to_python(py, &rows);
     };
-    let row = run::run(py, None, move |_, stop| async move {
+    let row = run::run(call, None, move |_, stop| async move {
         let row = stop.guard(async {
             let row = history::job(&connection, &ledger, &job).await?;
             if let Some(path) = &reject_file {

@@ -31,6 +31,7 @@ def test_what_is_refused_is_written_mended_and_loaded(database: Database, tmp_pa
     with pytest.raises(howdah.UsageError, match="reject_file is for the rejected records of one job"):
         howdah.status(to=database.conninfo, reject_file=once_more)
     rejects.write_text('"a","b"\n2,zwei\n3,drei\n')
+    assert howdah.check(rejects, to=database.conninfo, rejects=summary.job).rows_good == 2
     again = howdah.load(rejects, to=database.conninfo, rejects=summary.job)
     assert (again.rows_stored, again.rows_rejected) == (2, 0)
     assert database.sql("SELECT string_agg(a || b, ' ' ORDER BY a) FROM t") == "1one 2zwei 3drei 4four"

@@ -87,3 +87,73 @@ def test_where_no_thread_can_be_had_that_is_an_error(limit: int, tmp_path: Path)
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended
     assert "cannot start a thread" in ended.stdout and "ulimit -u" in ended.stdout, ended
+
+
+ENDS_DURING_CALLS = """
+import sys, threading, time
+import howdah
+
+def call():
+    while True:
+        try:
+            howdah.plan("/nonexistent.csv", "t", to=sys.argv[1])
+        except howdah.Error:
+            pass
+
+for _ in range(8):
+    threading.Thread(target=call, daemon=True).start()
+time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("_", range(4))
+def test_the_interpreter_ends_while_daemon_threads_are_at_work(_: int, database: Database) -> None:
+    """Python ended such a thread within frames of Rust, which aborted the process in two of three runs."""
+    command = [sys.executable, "-c", ENDS_DURING_CALLS, database.conninfo]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended
+
+
+ENDS_DURING_A_LOAD = """
+import atexit, os, sys, threading
+
+started, raised = threading.Event(), threading.Event()
+if len(sys.argv) < 4:
+    # Called behind howdah's own, which is registered later: else the interpreter may end before the thread says a word.
+    atexit.register(raised.wait)
+
+import howdah
+
+def show(event):
+    started.set()
+    if len(sys.argv) > 3:
+        threading.Event().wait()
+
+def load():
+    try:
+        howdah.load(sys.argv[2], "t", to=sys.argv[1], indexes="rebuild", on_event=show)
+    except howdah.StoppedError as error:
+        print(type(error).__name__, file=sys.stderr, flush=True)
+        raised.set()
+
+threading.Thread(target=load, daemon=True).start()
+started.wait()
+"""
+
+
+@pytest.mark.parametrize("stuck", [[], ["stuck"]])
+def test_the_end_of_the_interpreter_stops_a_load_and_puts_back(
+    stuck: list[str], database: Database, tmp_path: Path
+) -> None:
+    """Also where the caller's function never comes back: that alone is not waited for without end."""
+    database.sql("CREATE TABLE t (a int); CREATE INDEX i ON t (a)")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    stream = os.open(pipe, os.O_RDWR)
+    os.write(stream, b"1\n")
+    command = [sys.executable, "-c", ENDS_DURING_A_LOAD, database.conninfo, str(pipe), *stuck]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    os.close(stream)
+    assert ended.returncode == 0, ended
+    assert stuck or "StoppedError" in ended.stderr, ended
+    assert database.sql("SELECT to_regclass('i') IS NOT NULL") == "t"

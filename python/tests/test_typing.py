@@ -64,5 +64,5 @@ def test_the_verbs_have_the_arguments_of_load() -> None:
     checked = {parameter.name for parameter in check}
     assert check == [parameter for parameter in load if parameter.name in checked]
     of_stored_rows = {"verify", "after", "job_id", "known", "if_done", "sequences", "tune", "freeze", "force"}
-    of_loads_alone = {"indexes", "triggers", "on_error", "rejects"}
+    of_loads_alone = {"indexes", "triggers", "on_error"}
     assert {parameter.name for parameter in load} - checked == of_stored_rows | of_loads_alone
