@@ -216,7 +216,7 @@ pub struct ShapingOptions {
     /// Mend records that do not fit, count what was mended, and leave out what is beyond mending (exit code 3)
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub lenient: Option<bool>,
-    /// Load every table that stands in a file, one behind the other: the second goes to `NAME_2`, and so on; not from a pipe
+    /// Load every table that stands in a file, one after the other: the second goes to `NAME_2`, and so on; not from a pipe
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub all_tables: Option<bool>,
 }
@@ -425,8 +425,8 @@ pub struct ArrivalOptions {
     /// a table in one transaction of one session; for tables that this load makes, or empties by --mode truncate
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub freeze: Option<bool>,
-    /// How long a lock on the table is waited for at a time, or all locks of the swap of --mode replace; others wait behind us
-    /// no longer, but up to 2s where something is put back; COPY waits until the table is free [default: 5s]
+    /// How long a lock on a table is waited for before it is given up and asked for again (all locks of the swap of --mode
+    /// replace together), and at least 2s where something is put back; COPY of a chunk waits until the table is free [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub lock_timeout: Option<String>,
 }
@@ -489,8 +489,8 @@ pub struct RunOptions {
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,
-    /// How far a load may go with settings, all of which are put back [default: table, which
-    /// leaves autovacuum alone where files of less than 4 GB are to come]
+    /// How far a load may go with settings, all of which are put back [default: table, but autovacuum is kept away only from
+    /// tables for which files of 4GB and more are to come]
     #[arg(long, value_enum)]
     pub tune: Option<TuneName>,
     /// Pause while a replica is further behind, in bytes (`1GB`) or in time (`30s`)

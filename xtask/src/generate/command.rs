@@ -14,6 +14,10 @@ subcommand has `--help` and `--version`; `howdah man` prints the same as a manua
 shell. How the command ends: [exit-codes.md](exit-codes.md). Variables: [environment.md](environment.md).
 ";
 
+const CHECK: &str = "
+Takes the options of `howdah load` but for those about rows that are stored. These are refused on the command line, or change
+nothing there, and change nothing in a job file: ";
+
 const BENCH: &str = "
 Takes the options of `howdah load`, of one source that is no pipe. All loads go into a schema of its own, which is dropped
 at the end; `--table` gives the shape of the tables in it, and its table is not touched. Without `--table` a table is made
@@ -54,6 +58,13 @@ fn subcommands(command: &Command, path: &str, page: &mut String) {
             page.push_str(BENCH);
             let own = each.get_arguments().filter(|arg| arg.get_long() == Some("rounds"));
             own.for_each(|arg| argument(arg, page));
+            continue;
+        }
+        if each.get_name() == "check" {
+            let hidden = each.get_arguments().filter(|arg| arg.is_hide_set());
+            let names: Vec<String> =
+                hidden.filter_map(|arg| Some(format!("`--{}`", arg.get_long()?))).collect();
+            let _ = writeln!(page, "{CHECK}{}.", names.join(", "));
             continue;
         }
         arguments(each, page);
@@ -99,7 +110,7 @@ fn help(arg: &Arg) -> String {
         .iter()
         .filter(|value| arg.get_action().takes_values() && !value.is_hide_set())
         .map(|value| match value.get_help() {
-            Some(meaning) => format!("`{}` ({})", value.get_name(), meaning.to_string().to_lowercase()),
+            Some(meaning) => format!("`{}` ({})", value.get_name(), within_a_sentence(&meaning.to_string())),
             None => format!("`{}`", value.get_name()),
         })
         .collect();
@@ -107,6 +118,19 @@ fn help(arg: &Arg) -> String {
         let _ = write!(help, "; one of {}", values.join(", "));
     }
     help
+}
+
+/// A help text behind a word: its first letter is small, unless it begins a name (COPY, U+FFFD).
+fn within_a_sentence(help: &str) -> String {
+    let mut letters = help.chars();
+    match letters.next() {
+        Some(first)
+            if letters.clone().next().is_some_and(|second| second.is_lowercase() || second == ' ') =>
+        {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => help.to_owned(),
+    }
 }
 
 /// The help text of an option of `howdah load`, for the pages that speak of the same options.
@@ -135,6 +159,15 @@ mod tests {
             }
         }
         assert!(page.contains("- `--rounds <N>`"), "{page}");
+    }
+
+    #[test]
+    fn names_keep_their_capitals() {
+        assert_eq!(within_a_sentence("They fire for each row"), "they fire for each row");
+        assert_eq!(within_a_sentence("A number"), "a number");
+        for name in ["COPY text", "U+FFFD takes the place of each", "VACUUM (FREEZE, ANALYZE)", ""] {
+            assert_eq!(within_a_sentence(name), name);
+        }
     }
 
     #[test]

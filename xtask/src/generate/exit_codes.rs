@@ -112,7 +112,7 @@ const KINDS: &[(ErrorKind, &str, &str)] = &[
     ),
     (
         ErrorKind::Ledger,
-        "The ledger is missing, newer than this howdah, contradicts the job, or does not tell what `--verify` asks",
+        "The ledger is missing, of another version than this howdah knows, contradicts the job, or does not tell what `--verify` asks",
         "no",
     ),
     (

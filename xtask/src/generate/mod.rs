@@ -1,6 +1,6 @@
 //! `cargo xtask generate [--check]`: the reference pages that say what the code says.
 //!
-//! Enters: the declarations of the command (clap), of the summary and of the exit codes. Leaves: the pages in
+//! Enters: the declarations of the command (clap), of the summary, of the exit codes and of the ledger. Leaves: the pages in
 //! `docs/reference/`, or with `--check` one line per page that is not what would be written. Pages
 //! that are not in the list here are written by hand and left alone.
 
@@ -8,6 +8,7 @@ mod check;
 mod command;
 mod exit_codes;
 mod job_file;
+mod ledger;
 mod summary;
 
 use crate::Result;
@@ -17,11 +18,12 @@ use std::path::Path;
 /// A page: its path, and what makes its text.
 type Page = (&'static str, fn() -> String);
 
-const PAGES: [Page; 6] = [
+const PAGES: [Page; 7] = [
     ("docs/reference/check.md", check::page),
     ("docs/reference/command.md", command::page),
     ("docs/reference/exit-codes.md", exit_codes::page),
     ("docs/reference/job-file.md", job_file::page),
+    ("docs/reference/ledger.md", ledger::page),
     ("docs/reference/summary.md", summary::page),
     ("docs/reference/third-party.md", crate::supply::page),
 ];
