@@ -7,12 +7,23 @@ use howdah_model::CopyChunk;
 use howdah_target::salvage::Refused;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Chunks with records that the table refused, by their file and first byte.
 #[derive(Default)]
 pub(crate) struct FirstRecords {
     chunks: Mutex<BTreeMap<(u32, u64), Seen>>,
+    /// A session is storing the first chunk.
+    are_under_way: AtomicBool,
+}
+
+/// Says that the first chunk is under way, until it is dropped.
+pub(crate) struct UnderWay<'a>(&'a AtomicBool);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Relaxed);
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -24,6 +35,18 @@ struct Seen {
 }
 
 impl FirstRecords {
+    /// A session begins to store the chunk.
+    pub(crate) fn begin(&self, run: &Run, chunk: &CopyChunk) -> Option<UnderWay<'_>> {
+        is_first(run, chunk).then(|| {
+            self.are_under_way.store(true, Relaxed);
+            UnderWay(&self.are_under_way)
+        })
+    }
+
+    pub(crate) fn are_under_way(&self) -> bool {
+        self.are_under_way.load(Relaxed)
+    }
+
     /// The table has refused these records of the chunk. Only those count that no good one comes before.
     pub(crate) fn saw(&self, chunk: &CopyChunk, refused: &[Refused]) {
         let leading = (0..).zip(refused).take_while(|(row, refused)| refused.row == *row).count() as u64;
@@ -70,4 +93,10 @@ impl FirstRecords {
             is_bad.then_some(Seen { end_byte: receipt.end_byte, records: refused, refused })
         })
     }
+}
+
+/// The load begins with this chunk.
+pub(crate) fn is_first(run: &Run, chunk: &CopyChunk) -> bool {
+    let origin = &chunk.origin;
+    origin.file_no == 0 && origin.start_byte == first_byte(&run.plan, run.plan.file(0))
 }

@@ -4,7 +4,8 @@
 //! ([`sift`]), the good ones stored, and the bad ones kept in the ledger, in one transaction ([`store_rest`]). How many
 //! are borne is asked behind each ([`bear`]).
 
-use crate::feed::{first_byte, sifter};
+use crate::feed::sifter;
+use crate::first_records::is_first;
 use crate::locate;
 use crate::pipeline::Run;
 use crate::plan::{chunk_format, plain_bytes};
@@ -36,7 +37,7 @@ const LOOKED_UP_MAX: usize = 20;
 /// watcher says (`watch.rs`) is taken for one that talks to nobody.
 const LOOKING_UP: Duration = Duration::from_secs(5);
 
-/// How long later chunks wait for the first one, and how often they look.
+/// How long later chunks wait for the first one while no session stores it, and how often they look.
 const FIRST_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -105,7 +106,7 @@ pub(crate) async fn store_rest(
             .unwrap_or(0)
             .saturating_sub(run.tally.bytes_stored.load(Relaxed)),
     };
-    if !wait_for_the_first(run, chunk).await {
+    if !wait_for_the_first(run, chunk, progress).await {
         return Err(too_many(run, None, ALL_BAD, ALL_BAD).into());
     }
     let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
@@ -240,20 +241,19 @@ fn are_all_bad(run: &Run) -> bool {
 }
 
 /// Where nothing is in yet, a later chunk waits for what becomes of the first, which may end the load: a job with nothing but rejects in the
-/// ledger would be one that has begun. Not for long, as all sessions may have later ones. False if the load ends.
-async fn wait_for_the_first(run: &Run, chunk: &CopyChunk) -> bool {
-    let began = Instant::now();
+/// ledger would be one that has begun. Not for long where no session stores that one, as all may have later ones. False if the load ends.
+async fn wait_for_the_first(run: &Run, chunk: &CopyChunk, progress: &CopyProgress) -> bool {
+    let mut since = Instant::now();
     let is_open = || !bears_all(run) && run.tally.rows_stored() + run.tally.rows_rejected() == 0;
-    while !is_first(run, chunk) && is_open() && !are_all_bad(run) && began.elapsed() < FIRST_WITHIN {
+    while !is_first(run, chunk) && is_open() && !are_all_bad(run) && since.elapsed() < FIRST_WITHIN {
+        if run.first_records.are_under_way() {
+            since = Instant::now();
+            // The watcher takes who does nothing for dead.
+            progress.step();
+        }
         sleep(LOOK_EVERY).await;
     }
     !are_all_bad(run)
-}
-
-/// The load begins with this chunk.
-fn is_first(run: &Run, chunk: &CopyChunk) -> bool {
-    let origin = &chunk.origin;
-    origin.file_no == 0 && origin.start_byte == first_byte(&run.plan, run.plan.file(0))
 }
 
 /// A check tells all there is, unless it is told where to stop.

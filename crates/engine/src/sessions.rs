@@ -483,6 +483,7 @@ impl<'a> Worker<'a> {
         let run = self.run;
         let mut session = self.take_session().await?;
         let _room = self.room.enter(self.alone).await;
+        let _first = run.first_records.begin(run, chunk);
         let target = target(run, chunk);
         let backend = session.backend();
         self.slot.begin(backend);

@@ -118,7 +118,8 @@ impl CopyProgress {
         self.steps.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn step(&self) {
+    /// One was begun, or is put off on purpose.
+    pub fn step(&self) {
         self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
