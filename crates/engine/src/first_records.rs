@@ -1,18 +1,28 @@
 //! The first records of a load in the order of its files: how many of them the table has refused, whichever session looked at them,
 //! and whatever others have stored by then.
 
+use crate::cargo::Cargo;
 use crate::feed::first_byte;
 use crate::pipeline::Run;
+use crate::rejects::skips;
 use howdah_model::CopyChunk;
 use howdah_target::salvage::Refused;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long chunks wait until the first one is in the queue, and how often they look: it may come from a slow source.
+const QUEUED_WITHIN: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Chunks with records that the table refused, by their file and first byte.
 #[derive(Default)]
 pub(crate) struct FirstRecords {
     chunks: Mutex<BTreeMap<(u32, u64), Seen>>,
+    /// The first chunk is in the queue, or was, or is not waited for any more.
+    are_queued: AtomicBool,
     /// A session is storing the first chunk.
     are_under_way: AtomicBool,
 }
@@ -35,6 +45,29 @@ struct Seen {
 }
 
 impl FirstRecords {
+    /// Queues the cargo by `send`, which says whether anybody takes it. Where bad records do not end the load, no later chunk is queued
+    /// before the first one: all sessions might have such, and wait for what becomes of that one. Blocks.
+    pub(crate) fn in_turn(&self, run: &Run, cargo: Cargo, send: impl FnOnce(Cargo) -> bool) -> bool {
+        if !skips(run) || self.are_queued.load(Relaxed) {
+            return send(cargo);
+        }
+        if !cargo.chunks.iter().any(|chunk| is_first(run, chunk)) {
+            self.wait_until_queued(run);
+        }
+        let is_taken = send(cargo);
+        self.are_queued.store(true, Relaxed);
+        is_taken
+    }
+
+    fn wait_until_queued(&self, run: &Run) {
+        let began = Instant::now();
+        let is_open = || run.tally.rows_stored() + run.tally.rows_rejected() == 0;
+        let is_to_come = || !run.tally.file(0).read_done.load(Relaxed) && !run.context.stop.raised();
+        while !self.are_queued.load(Relaxed) && is_open() && is_to_come() && began.elapsed() < QUEUED_WITHIN {
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// A session begins to store the chunk.
     pub(crate) fn begin(&self, run: &Run, chunk: &CopyChunk) -> Option<UnderWay<'_>> {
         is_first(run, chunk).then(|| {

@@ -38,7 +38,7 @@ const LOOKED_UP_MAX: usize = 20;
 const LOOKING_UP: Duration = Duration::from_secs(5);
 
 /// How long later chunks wait for the first one while no session stores it, and how often they look.
-const FIRST_WITHIN: Duration = Duration::from_secs(5);
+const FIRST_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The load goes on without bad records.
@@ -248,9 +248,9 @@ async fn wait_for_the_first(run: &Run, chunk: &CopyChunk, progress: &CopyProgres
     while !is_first(run, chunk) && is_open() && !are_all_bad(run) && since.elapsed() < FIRST_WITHIN {
         if run.first_records.are_under_way() {
             since = Instant::now();
-            // The watcher takes who does nothing for dead.
-            progress.step();
         }
+        // The watcher takes who does nothing for dead.
+        progress.step();
         sleep(LOOK_EVERY).await;
     }
     !are_all_bad(run)

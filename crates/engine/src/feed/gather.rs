@@ -207,7 +207,8 @@ impl Feeder {
     }
 
     fn send(&self, cargos: Vec<Cargo>) -> bool {
-        cargos.into_iter().all(|cargo| self.queue.blocking_send(cargo).is_ok())
+        let queue = |cargo| self.queue.blocking_send(cargo).is_ok();
+        cargos.into_iter().all(|cargo| self.run.first_records.in_turn(&self.run, cargo, queue))
     }
 }
 
