@@ -188,6 +188,11 @@ impl Connection {
         *self.open_within.lock() = retry_for.clamp(OPEN_WITHIN_LEAST, OPEN_WITHIN);
     }
 
+    /// Sessions that are opened from now on look whether there is a ledger in this schema.
+    pub(crate) fn look_for_ledger(&self, schema: &str) {
+        self.conninfo.look_for_ledger(schema);
+    }
+
     /// From now on the listener is told what statements wait for that take long.
     pub(crate) fn tell_of_waits(&self, listener: &Arc<dyn Listener>) {
         *self.listener.lock() = Some(Arc::clone(listener));

@@ -1,9 +1,9 @@
 //! The disks of a server on this machine: where its data, its WAL and its tablespaces are, and what room they have.
 
 use crate::Context;
-use howdah_model::{Relation, Result, sqlstate};
+use howdah_model::{Relation, Result};
 use howdah_target::guards;
-use howdah_target::session::{Session, show};
+use howdah_target::session::{Session, data_directory};
 use rustix::fs::statvfs;
 use std::path::PathBuf;
 
@@ -65,9 +65,9 @@ pub(crate) async fn server_places(
     }
     // Sent together.
     let tablespaces = guards::tablespaces(session, tables, makes_tables);
-    let (shown, tablespaces) = tokio::try_join!(show_data_directory(session), tablespaces)?;
+    let (shown, tablespaces) = tokio::try_join!(data_directory(session), tablespaces)?;
     let mut places = Places { known: Vec::new(), data_hidden: shown.is_none(), elsewhere: false };
-    if let Some(data) = shown {
+    if let Some(data) = shown.map(PathBuf::from) {
         places.known.push(Place { what: WAL.to_owned(), path: data.join("pg_wal") });
         places.known.push(Place { what: "data".to_owned(), path: data });
     }
@@ -79,15 +79,6 @@ pub(crate) async fn server_places(
         }
     }
     Ok(places)
-}
-
-/// The setting is told to superusers and members of `pg_read_all_settings` alone.
-async fn show_data_directory(session: &Session) -> Result<Option<PathBuf>> {
-    match show(session, &["data_directory"]).await {
-        Ok(shown) => Ok(shown.get("data_directory").map(PathBuf::from)),
-        Err(error) if error.sqlstate() == Some(sqlstate::INSUFFICIENT_PRIVILEGE) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// What listens on the loopback address may be in a container, or at the other end of a tunnel: its processes are not

@@ -75,6 +75,7 @@ mod scene;
 mod second_table;
 mod secrets;
 mod sequences;
+mod server_log;
 mod sessions;
 mod shadows;
 mod shared_ledger;

@@ -7,7 +7,7 @@ use super::lacking_rights;
 use super::loaded::{self, Choice};
 use super::read_values;
 use super::sources::Source;
-use super::{Progress, patience_of};
+use super::{Progress, ledger_of, patience_of};
 use crate::rejected;
 use crate::retry::patiently;
 use crate::{Connection, Context};
@@ -68,6 +68,9 @@ async fn connect(
     progress: &Progress,
 ) -> Result<Connected> {
     let connection = &context.connection;
+    if let Some(ledger) = ledger_of(job) {
+        connection.look_for_ledger(ledger.schema());
+    }
     let mut session = patiently(context, patience_of(job), || connection.open_to_plan()).await?;
     progress.steps.store(1, Relaxed);
     progress.again.store(sources.iter().all(|source| source.object.rereadable()), Relaxed);

@@ -219,7 +219,8 @@ impl Identity {
             try_join(ledger.of_work(session, &self.work_key, &identity), ledger.find(session, &name)).await
         };
         let (exists, known) = match ledger.exists_and(session, known).await {
-            Ok(told) => told,
+            Ok(Some(told)) => told,
+            Ok(None) => (Ok(false), Ok((Vec::new(), None))),
             Err(error) => (Err(error.clone()), Err(error)),
         };
         Some(Told { identity, name, exists, known })

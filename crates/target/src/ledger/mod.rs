@@ -104,6 +104,11 @@ impl Ledger {
         Ledger { named, ..self }
     }
 
+    /// It was not there when the newest session was opened, and is not known to be there since: what reads it finds nothing.
+    pub(crate) fn is_absent(&self, session: &Session) -> bool {
+        session.ledger_seen().is_absent(&self.schema)
+    }
+
     /// The schema's name, unquoted.
     pub fn schema(&self) -> &str {
         &self.schema

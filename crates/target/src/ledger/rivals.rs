@@ -297,6 +297,9 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn loaded(&self, session: &Session, files: &[FileToLoad<'_>]) -> Result<Vec<LoadedFile>> {
+        if self.is_absent(session) {
+            return Ok(Vec::new());
+        }
         let numbers: Vec<i64> = files.iter().map(|file| file.no as i64).collect();
         let locations: Vec<&str> = files.iter().map(|file| file.location).collect();
         let versions: Vec<&str> = files.iter().map(|file| file.version).collect();

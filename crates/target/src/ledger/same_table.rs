@@ -142,6 +142,9 @@ impl Ledger {
         session: &Session,
         tables: &[String],
     ) -> Result<Vec<(String, String, String)>> {
+        if self.is_absent(session) {
+            return Ok(Vec::new());
+        }
         let sql = RENAMED_SQL.replace("@is_here@", &here_sql("j")).replace("@schema@", &self.quoted);
         let tables: [(&(dyn ToSql + Sync), Type); 1] = [(&tables, Type::TEXT_ARRAY)];
         let rows = self.ask(session, &sql, &tables, "reading the ledger's plans").await?;

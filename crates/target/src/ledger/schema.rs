@@ -7,7 +7,7 @@ use crate::copy::server_error::is_raised;
 use crate::error::session_error;
 use crate::session::{Session, rights};
 use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_literal};
-use futures_util::future::{join, join4};
+use futures_util::future::join;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use tokio_postgres::error::DbError;
 use tokio_postgres::types::{ToSql, Type};
@@ -90,6 +90,9 @@ impl Ledger {
 
     /// What [`Ledger::ensure`] looks at, in one flight; nothing is made yet.
     pub async fn look(&self, session: &Session) -> Footing {
+        if self.is_absent(session) {
+            return Footing { exists: Ok(false), numbers_behind: false, rights: Ok(()) };
+        }
         // Sent together: one round trip.
         let ((exists, numbers_behind), rights) =
             join(self.exists_and_numbers(session), self.check_rights(session, false)).await;
@@ -265,6 +268,9 @@ impl Ledger {
     /// # Errors
     /// Ledger, if it is of another version; those of the session.
     pub async fn exists(&self, session: &Session) -> Result<bool> {
+        if self.is_absent(session) {
+            return Ok(false);
+        }
         let reading = async || self.version_answer(session).await;
         self.is_there(session, self.if_plain(session, reading).await?).await
     }
@@ -281,7 +287,7 @@ impl Ledger {
     }
 
     /// [`Ledger::exists`], and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
-    /// its tables are not what a ledger has, they fail. One flight, as a rule.
+    /// its tables are not what a ledger has, they fail. One flight, as a rule. `None` where it is known that there is none.
     ///
     /// # Errors
     /// Ledger, where the tables are not what a ledger has, or it is of another version; those of the session.
@@ -289,8 +295,11 @@ impl Ledger {
         &self,
         session: &Session,
         reading: impl AsyncFn() -> T,
-    ) -> Result<(Result<bool>, T)> {
-        self.if_plain(session, async || join(self.exists_within(session), reading()).await).await
+    ) -> Result<Option<(Result<bool>, T)>> {
+        if self.is_absent(session) {
+            return Ok(None);
+        }
+        self.if_plain(session, async || join(self.exists_within(session), reading()).await).await.map(Some)
     }
 
     /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or no journal yet.
@@ -298,6 +307,9 @@ impl Ledger {
     /// # Errors
     /// Those of the session, with the GRANT that helps.
     pub async fn expect_readable(&self, session: &Session) -> Result<()> {
+        if self.is_absent(session) {
+            return Ok(());
+        }
         let tables = ["job", "undo", "tuned"].map(|table| format!("{}.{table}", self.quoted)).join(", ");
         match session.client().query_typed(&format!("SELECT FROM {tables} LIMIT 0"), &[]).await {
             Ok(_) => Ok(()),
@@ -364,25 +376,17 @@ impl Ledger {
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL default_table_access_method = heap; {OWN_TABLESPACE_SQL}; \
              SET LOCAL idle_in_transaction_session_timeout = {IDLE_IN_TURN_MS}; \
-             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; {}; SAVEPOINT before",
+             SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; {}",
             self.expect_plain_sql()
         );
-        // Under the lock: another load may have created it while this one waited. Sent together: one round trip. To ask for a version
-        // that is not there ends the transaction, but for the savepoint.
-        let (begun, exists, to_before, has_schema) = join4(
-            session.client().batch_execute(&begin),
-            self.exists_within(session),
-            session.client().batch_execute("ROLLBACK TO SAVEPOINT before"),
-            self.has_schema(session),
-        )
-        .await;
+        // Under the lock: another load may have created it while this one waited. Sent together: one round trip.
+        let (begun, parts) = join(session.client().batch_execute(&begin), self.parts(session)).await;
         if let Err(error) = begun {
             session.roll_back().await;
             return Err(self.not_plain(session, &error).await);
         }
-        let to_before = to_before.map_err(|error| self.error(&error, "creating the ledger"));
-        let looked = to_before.and(exists).and_then(|exists| Ok((exists, has_schema?)));
-        let (exists, has_schema) = session.or_roll_back(looked).await?;
+        let (has_schema, is_made) = session.or_roll_back(parts).await?;
+        let exists = is_made && session.or_roll_back(self.exists_within(session).await).await?;
         let is_copy =
             !exists && has_schema && session.or_roll_back(self.is_empty_copy(session).await).await?;
         let statements = match (exists, is_copy) {
@@ -392,7 +396,10 @@ impl Ledger {
         };
         let made = session.client().batch_execute(&format!("{statements}COMMIT")).await;
         match session.or_roll_back(made).await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                session.ledger_seen().is_there();
+                Ok(())
+            }
             Err(error) => Err(self.not_made(session, &error, has_schema).await),
         }
     }
@@ -412,11 +419,13 @@ impl Ledger {
         format!("INSERT INTO {schema}.migration (version, howdah_version) VALUES ({VERSION}, {by});\n")
     }
 
-    async fn has_schema(&self, session: &Session) -> Result<bool> {
+    /// Whether the schema is there, and the table in it that tells the version.
+    async fn parts(&self, session: &Session) -> Result<(bool, bool)> {
         let asked = [(&self.schema as &(dyn ToSql + Sync), Type::TEXT)];
-        let sql = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
+        let sql = "SELECT c.oid IS NOT NULL FROM pg_catalog.pg_namespace n \
+                   LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = 'migration' WHERE n.nspname = $1";
         let found = self.ask(session, sql, &asked, "creating the ledger").await?;
-        Ok(!found.is_empty())
+        Ok((!found.is_empty(), found.first().is_some_and(|row| row.get(0))))
     }
 
     async fn not_made(&self, session: &Session, error: &tokio_postgres::Error, has_schema: bool) -> Error {

@@ -113,6 +113,9 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn held(&self, session: &Session, job_id: Option<&str>) -> Result<Vec<Held>> {
+        if self.is_absent(session) {
+            return Ok(Vec::new());
+        }
         let sql = format!(
             "SELECT number, job_id, {}, schema_name, table_name, name, value_before, options_before, value_during, {} \
              FROM {}.tuned WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number DESC",

@@ -147,6 +147,9 @@ impl Ledger {
     /// # Errors
     /// Those of the session.
     pub async fn may_have_left(&self, session: &Session, job_id: Option<&str>) -> Result<bool> {
+        if self.is_absent(session) {
+            return Ok(false);
+        }
         let open = |table: &str| {
             let schema = &self.quoted;
             format!(
@@ -171,6 +174,9 @@ impl Ledger {
 
     /// The same; `None` where there is no journal, or not for this role.
     pub(super) async fn journal(&self, session: &Session, job_id: Option<&str>) -> Result<Option<Vec<Undo>>> {
+        if self.is_absent(session) {
+            return Ok(None);
+        }
         let sql = format!(
             "{} WHERE undone_at IS NULL AND ($1 IS NULL OR job_id = $1) ORDER BY number",
             self.undos_sql()

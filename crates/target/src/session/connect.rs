@@ -125,6 +125,11 @@ impl Conninfo {
         self.is_server.store(false, Relaxed);
     }
 
+    /// Sessions that are opened from now on look for the ledger in this schema (unquoted name), at no further round trip.
+    pub fn look_for_ledger(&self, schema: &str) {
+        self.ledger_seen.look_for(schema);
+    }
+
     /// A pooler stands before the server that has one session for this role, as the last look at it has found.
     pub fn is_pool_of_one(&self) -> bool {
         self.is_alone.load(Relaxed)
@@ -328,6 +333,8 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
            pg_catalog.current_setting('search_path'), \
            current_user OPERATOR(pg_catalog.<>) session_user, \
            pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE'), "
+        + &way.info.ledger_seen.column_sql()
+        + ", "
         + &settings::of_values_sql()
         + " FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
     let failed = |error: tokio_postgres::Error| Failure {
@@ -347,13 +354,15 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     if let Some(sql) = row.get(5).and_then(settings::path_sql) {
         session.client().batch_execute(&sql).await.map_err(failed)?;
     }
-    session.own_values = settings::of_values(row, 8);
+    session.own_values = settings::of_values(row, 9);
     session.values.clone_from(&session.own_values);
     session.server_version = number(row, 0);
     session.backend = Backend { pid: number(row, 1), start_us: number(row, 2) };
     check_version(session.server_version, host)?;
     session.acts_as_other = row.get(6) == Some("t");
     session.sees_all = row.get(7) == Some("t");
+    way.info.ledger_seen.saw(row.get(8));
+    session.ledger_seen = Arc::clone(&way.info.ledger_seen);
     if session.acts_as_other {
         session.backend =
             session.set_up_as_login().await.map_err(|error| Failure { error, try_next: false })?;

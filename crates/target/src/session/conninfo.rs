@@ -5,6 +5,7 @@
 
 use super::hosts::{self, Host};
 use super::keyword::{self, Treatment};
+use super::ledger_seen::LedgerSeen;
 use super::password_command::PasswordCommand;
 use super::pgpass::{self, Login};
 use super::service;
@@ -106,6 +107,7 @@ pub struct Conninfo {
     pub(super) is_server: Arc<AtomicBool>,
     /// It has no other session than that.
     pub(super) is_alone: Arc<AtomicBool>,
+    pub(super) ledger_seen: Arc<LedgerSeen>,
     warnings: Vec<String>,
     shown: String,
     /// The same without the user.
@@ -388,6 +390,7 @@ fn build(words: &Words, around: &Surroundings) -> Result<Conninfo> {
         timing: timing(words)?,
         is_server: Arc::default(),
         is_alone: Arc::default(),
+        ledger_seen: Arc::default(),
         warnings: Vec::new(),
         shown: String::new(),
         shown_to_others: String::new(),

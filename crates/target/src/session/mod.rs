@@ -16,6 +16,7 @@ mod greeting;
 mod hosts;
 mod infos;
 mod keyword;
+mod ledger_seen;
 #[doc(hidden)]
 pub mod outside;
 pub mod partitions;
@@ -42,7 +43,8 @@ use futures_util::future::join_all;
 use howdah_model::{Result, ValueSettings};
 use infos::Infos;
 pub(crate) use infos::{INFOS_MAX, Info};
-pub use settings::show;
+pub(crate) use ledger_seen::LedgerSeen;
+pub use settings::{data_directory, show};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -72,6 +74,7 @@ pub struct Session {
     acts_as_other: bool,
     /// The role in force sees the sessions of all roles.
     sees_all: bool,
+    ledger_seen: Arc<LedgerSeen>,
     /// How it read values when it was opened.
     own_values: ValueSettings,
     /// And now.
@@ -115,6 +118,7 @@ impl Session {
             of_standby,
             acts_as_other: false,
             sees_all: false,
+            ledger_seen: Arc::default(),
             own_values: ValueSettings::new(),
             values: ValueSettings::new(),
             prepared,
@@ -171,6 +175,10 @@ impl Session {
             self.values = wanted;
         }
         Ok(())
+    }
+
+    pub(crate) fn ledger_seen(&self) -> &LedgerSeen {
+        &self.ledger_seen
     }
 
     pub(crate) fn client(&self) -> &Client {

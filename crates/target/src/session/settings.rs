@@ -171,6 +171,17 @@ pub async fn show(session: &Session, names: &[&str]) -> Result<BTreeMap<String, 
     Ok(rows.iter().filter_map(|row| Some((row.get(0), row.get::<_, Option<String>>(1)?))).collect())
 }
 
+/// Where the server keeps its data; `None` where that is not for this role. The setting is told to superusers and members of
+/// `pg_read_all_settings` alone; the view leaves it out for others, where asking for it by name would be an error in the server's log.
+///
+/// # Errors
+/// Those of the session.
+pub async fn data_directory(session: &Session) -> Result<Option<String>> {
+    let sql = "SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'";
+    let rows = session.rows(sql, &[], "reading settings").await?;
+    Ok(rows.first().and_then(|row| row.get(0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
