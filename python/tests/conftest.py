@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = Path(os.environ.get("HOWDAH_TEST_SERVERS", "target/servers")).resolve()
 MAJORS = [13, 15, 18]
-START_SECONDS_MAX = 60
+START_SECONDS_MAX = 600
 # What the servers of a test run take at most, several times.
 ROOM_IN_MEMORY = 4 << 30
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from conftest import Database
 
-WAIT_SECONDS_MAX = 60
+WAIT_SECONDS_MAX = 600
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
 

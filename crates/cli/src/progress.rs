@@ -593,7 +593,7 @@ mod tests {
         assert!(state.total_line().contains(", 50 %, 10."), "{}", state.total_line());
         // No more than was read was sent.
         state.count(&sessions(900));
-        assert!(state.total_line().contains(", 50 %, 2.5"), "{}", state.total_line());
+        assert!(state.total_line().contains(", 50 %, 2."), "{}", state.total_line());
         // Planning took its time before.
         let files = vec![File::new("a.csv".to_owned(), Some(1000), true)];
         let mut state = State { files, started: None, bytes_stored: 0, bytes_sent: 0, ..state };

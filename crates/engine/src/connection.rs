@@ -712,7 +712,8 @@ mod tests {
         // Who does not answer may be asked beside whether it is a server at all.
         let is_start = |mut stream: &std::net::TcpStream| {
             let mut first = [0; 8];
-            std::io::Read::read_exact(&mut stream, &mut first).is_ok() && first[4..] != [0x04, 0xd2, 0x16, 0x2f]
+            std::io::Read::read_exact(&mut stream, &mut first).is_ok()
+                && first[4..] != [0x04, 0xd2, 0x16, 0x2f]
         };
         let starts = std::iter::from_fn(|| silent.accept().ok()).filter(|(stream, _)| is_start(stream));
         assert_eq!(starts.count(), 1, "so many sessions were begun");
@@ -729,9 +730,9 @@ mod tests {
             connection.lose(backend);
         }
         let began = Instant::now();
-        let error = connection.open_within(Duration::from_secs(2)).await.unwrap_err();
+        let error = connection.open_within(Duration::from_secs(5)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionLost, "{error}");
-        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(began.elapsed() < Duration::from_secs(60));
         let left = connection.lost.lock().len();
         assert!((1..200_000).contains(&left), "{left}");
     }

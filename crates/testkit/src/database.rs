@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio_postgres::{Client, Error};
 
 /// What has not come about until then does not.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// One row, as text; `None` is NULL.
 pub type Row = Vec<Option<String>>;
@@ -133,7 +133,7 @@ impl Database {
 
     /// Looks every other millisecond until the query gives at least so much (`t` is 1), over one connection: a server that
     /// starts a process for each look has no time for what is looked for. False when `go_on` says that it will not come, or
-    /// after two minutes. What fails (there is no such table yet, or no server) is looked at again.
+    /// after ten minutes. What fails (there is no such table yet, or no server) is looked at again.
     pub fn wait_for(&self, sql: &str, least: u64, mut go_on: impl FnMut() -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         let mut kept: Option<Connection> = None;

@@ -21,7 +21,7 @@ const ACCESS_KEY: &str = "howdah-test";
 const SECRET_KEY: &str = "howdah-test-secret";
 const REGION: &str = "us-east-1";
 /// How long the server may take to answer before the test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A running S3 server. Dropped: ended, and its files removed.
 #[derive(Debug)]

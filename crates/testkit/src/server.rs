@@ -30,7 +30,7 @@ pub fn side_by_side<T: Send>(cases: impl IntoIterator<Item = T>, test: impl Fn(T
 }
 
 /// How long a server may take to start or stop before the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What a test wants to be different.
 #[derive(Debug, Clone, Default)]

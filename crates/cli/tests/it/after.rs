@@ -1,7 +1,7 @@
 //! What is done to the tables when all rows are in.
 
 use crate::auto::load;
-use crate::gate::{open_gate, shut_gate_behind};
+use crate::gate::{open_gate, remove_gate, shut_gate_behind};
 use crate::indexes::{CHUNKS, wait_for};
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Server, ServerOptions};
@@ -234,11 +234,12 @@ fn an_index_on_expressions_that_is_built_again_has_statistics() {
         load(&source).args(["--after", "none"]).run(PATIENCE).expect_code(0);
         assert_eq!(known(), "0", "{version}");
         // A killed one.
-        database.sql(&crate::indexes::pause(0.2));
+        shut_gate_behind(&database, 0);
         let mut running = load(&source).args(["--chunk-size", "16kB", "--jobs", "1"]).spawn();
         let dropped = "SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL AND kind = 'index'";
         assert!(wait_for(&database, &mut running, dropped, 2), "{}", running.stderr_so_far());
         running.kill();
+        remove_gate(&database);
         crate::indexes::restore(&database).run(PATIENCE).expect_code(0);
         assert_eq!(known(), "1", "{version}");
     }

@@ -2,6 +2,7 @@
 //! first run decided holds for all.
 
 use crate::auto::{load, shape};
+use crate::gate::{remove_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{END_SLEEPERS, Files, PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
@@ -19,25 +20,12 @@ fn slow_load(database: &Database, source: &Path) -> HowdahCommand {
 
 /// Kills the load once some of its rows are in, and not all.
 fn kill_half_way(database: &Database, source: &Path) {
-    // Every row waits a little, or the load would be over before it is hit.
-    let slowed = "CREATE OR REPLACE FUNCTION pause() RETURNS event_trigger LANGUAGE plpgsql AS $f$ \
-        DECLARE t record; BEGIN \
-          FOR t IN SELECT * FROM pg_event_trigger_ddl_commands() WHERE object_identity = 'public.t' LOOP \
-            CREATE TRIGGER pause BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap(); \
-          END LOOP; END $f$; \
-        CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS \
-          'BEGIN PERFORM pg_sleep(0.05); RETURN NULL; END'; \
-        CREATE EVENT TRIGGER pause ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION pause()";
-    database.sql(slowed);
+    shut_gate_behind(database, 3);
     let mut running = slow_load(database, source).spawn();
-    let deadline = Instant::now() + PATIENCE;
-    let count = || database.try_rows("SELECT count(*) FROM howdah.chunk").map(|rows| rows[0][0].clone());
-    while count().ok().flatten().is_none_or(|chunks| chunks.parse::<u64>().unwrap() < 3) {
-        assert!(running.is_running() && Instant::now() < deadline, "{}", running.stderr_so_far());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let stored = database.wait_for("SELECT count(*) FROM howdah.chunk", 3, || running.is_running());
+    assert!(stored, "{}", running.stderr_so_far());
     running.kill();
-    database.sql("DROP EVENT TRIGGER pause; DROP TRIGGER IF EXISTS pause ON t; DROP FUNCTION pause, nap");
+    remove_gate(database);
 }
 
 /// Days and months up to 12; once, far from where a sample would be taken, the proof which is which.
@@ -239,7 +227,7 @@ fn readers_get_through_while_a_change_of_the_table_waits() {
         let command = command.args(["--job-id", evolve, "--known", "load"]).arg(&source);
         let over = AtomicBool::new(false);
         let longest = std::thread::scope(|scope| {
-            scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(90); COMMIT"));
+            scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(600); COMMIT"));
             let until = |is_so: &dyn Fn() -> bool| {
                 let deadline = Instant::now() + PATIENCE;
                 while !is_so() {

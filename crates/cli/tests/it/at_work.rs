@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 const ROWS: u64 = 2000;
 /// Far less than the statement takes that the killed run has left.
-const SOON: Duration = Duration::from_secs(30);
+const SOON: Duration = Duration::from_secs(200);
 
 /// The first session that inserts the first row sleeps over it.
 const SLEEPY: &str = "\
     ALTER TABLE t ADD PRIMARY KEY (id); CREATE SEQUENCE naps; \
     CREATE FUNCTION sleepy() RETURNS trigger LANGUAGE plpgsql AS \
-        'BEGIN IF nextval(''naps'') = 1 THEN PERFORM pg_sleep(75); END IF; RETURN NEW; END'; \
+        'BEGIN IF nextval(''naps'') = 1 THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END'; \
     CREATE TRIGGER sleepy BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 1) EXECUTE FUNCTION sleepy()";
 const SLEEPS: &str =
     "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
@@ -190,7 +190,7 @@ fn away(major: u32, (mode, ends): (&[&str], bool)) {
     let (scene, proxy) = (Scene::new(server, &[&plain[0], &plain[1]]), Proxy::before_server(server));
     shut_gate_behind(&scene.database, 1);
     let load = scene.load_to(&scene.database.conninfo_through(&proxy));
-    let load = load.args(["--jobs", "1", "--retry-for", "60s"]).args(mode).args(&paths);
+    let load = load.args(["--jobs", "1", "--retry-for", "10min"]).args(mode).args(&paths);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(1, || running.is_running()), "{}", running.stderr_so_far());
     wait_until(&scene, &mut running, SLEEPS);

@@ -1,9 +1,9 @@
 //! Files without a word about them: the dialect is found, the table made or matched, and what does not fit is said.
 
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::fmt::Write as _;
-use std::time::Duration;
 
 /// `howdah load` without any option about the files.
 pub(crate) fn load(database: &Database) -> HowdahCommand {
@@ -137,7 +137,7 @@ fn a_late_surprise_widens_the_column_and_loses_nothing() {
     let done = load(&database)
         .args(["--create", "--table", "late", "--chunk-size", "256kB", "-"])
         .stdin(text.clone())
-        .run(Duration::from_secs(120))
+        .run(PATIENCE)
         .expect_code(0);
     assert!(done.stderr.contains("column code of public.late became text"), "{}", done.stderr);
     assert_eq!(shape(&database, "late"), "id integer, code text, amount bigint");
@@ -239,19 +239,14 @@ fn a_load_of_rewritten_records_is_killed_and_run_again() {
     let files = Files::new();
     let source = files.put("a.txt", text.as_bytes());
     let database = Server::shared(15).database();
-    database.sql(
-        "CREATE TABLE a (id int, note text); \
-         CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.03); RETURN NULL; END'; \
-         CREATE TRIGGER pause BEFORE INSERT ON a FOR EACH STATEMENT EXECUTE FUNCTION pause()",
-    );
+    database.sql("CREATE TABLE a (id int, note text)");
+    shut_gate_behind(&database, 3);
     let command = load(&database).args(["--chunk-size", "32kB", "--jobs", "1"]).arg(&source);
-    let running = command.spawn();
-    let deadline = std::time::Instant::now() + PATIENCE;
-    while database.try_rows("SELECT FROM howdah.chunk OFFSET 2").map_or(0, |rows| rows.len()) == 0 {
-        assert!(std::time::Instant::now() < deadline, "{}", running.stderr_so_far());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut running = command.spawn();
+    let stored = database.wait_for("SELECT count(*) FROM howdah.chunk", 3, || running.is_running());
+    assert!(stored, "{}", running.stderr_so_far());
     running.kill();
+    open_gate(&database);
     command.run(PATIENCE).expect_code(0);
     let found = database.value("SELECT count(*) || ' ' || count(DISTINCT id) || ' ' || sum(id) FROM a");
     assert_eq!(found, format!("60000 60000 {}", 60_000_u64 * 59_999 / 2));

@@ -186,7 +186,7 @@ fn ctrl_c_ends_it_and_leaves_nothing_behind() {
     // What LIKE takes along: each row takes its time.
     database.sql(
         "CREATE FUNCTION slow(bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS \
-         'BEGIN PERFORM pg_sleep(0.002); RETURN true; END'; \
+         'BEGIN PERFORM pg_sleep(0.005); RETURN true; END'; \
          ALTER TABLE t ADD CHECK (public.slow(id))",
     );
     let files = Files::new();

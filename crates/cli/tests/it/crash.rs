@@ -1,6 +1,6 @@
 //! A server that loses what it had acknowledged: the barrier notices, and the load brings it again. What somebody deletes is none of that.
 
-use crate::gate::{open_gate, shut_gate_behind};
+use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{MAJORS, Server, ServerOptions, side_by_side};
 use std::path::Path;
@@ -38,19 +38,23 @@ fn crash_loses_chunks(major: u32, source: &Path, plain: &[u8]) -> bool {
     let scene = Scene::new(&server, &[plain]);
     scene.slow_down("BEFORE", Duration::from_millis(40));
     scene.database.sql("CHECKPOINT");
-    let load = scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source);
+    let load =
+        scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "10min"]).arg(source);
 
     // Some are in from an earlier run, durably.
+    shut_gate_behind(&scene.database, 3);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(3, || running.is_running()));
     running.interrupt();
     running.wait(PATIENCE).expect_code(130);
     let durable = scene.chunks();
 
+    move_gate_behind(&scene.database, durable + 5);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(durable + 5, || running.is_running()));
     server.crash_and_restart();
     assert!(scene.chunks() >= durable, "a synchronous commit was lost");
+    open_gate(&scene.database);
     if major == 18 {
         // Long enough to be told how far it is.
         while running.is_running() && !running.stderr_so_far().contains(LOST) {
@@ -81,10 +85,13 @@ fn a_job_begun_on_a_server_that_never_waits_for_its_disk_outlives_a_crash() {
     let scene = Scene::new(&server, &[&plain]);
     scene.slow_down("BEFORE", Duration::from_millis(40));
     scene.database.sql("CHECKPOINT");
-    let load = scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(&source);
+    let load =
+        scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "10min"]).arg(&source);
+    shut_gate_behind(&scene.database, 3);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(3, || running.is_running()));
     server.crash_and_restart();
+    open_gate(&scene.database);
     running.wait(PATIENCE).expect_code(0);
     scene.assert_exact("synchronous_commit off everywhere");
     scene.assert_done("synchronous_commit off everywhere");

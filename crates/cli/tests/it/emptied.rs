@@ -152,7 +152,7 @@ fn merged_parts_that_were_taken_out_are_merged_again() {
         let load = scene.load().args(["--mode", mode, "--key", "id", "--jobs", "2"]).arg(&source);
         // The part with the last row never comes.
         scene.database.sql(
-            "CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END'; \
+            "CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(600); RETURN NEW; END'; \
              CREATE TRIGGER late BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 20000) EXECUTE FUNCTION late()",
         );
         let mut running = load.spawn();

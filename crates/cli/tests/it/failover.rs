@@ -36,7 +36,7 @@ impl Pair {
         let to = self.before.database.conninfo().replace("host=127.0.0.1", "host=127.0.0.1,127.0.0.1");
         let to = to.replace(&format!("port={}", self.primary.port()), &ports);
         let load =
-            self.before.load_to(&to).args(["--chunk-size", "64kB", "--jobs", "2", "--retry-for", "60s"]);
+            self.before.load_to(&to).args(["--chunk-size", "64kB", "--jobs", "2", "--retry-for", "10min"]);
         load.arg(source)
     }
 
@@ -103,6 +103,7 @@ fn a_job_that_is_lost_begins_anew_and_empties_the_table_again() {
     }
     pair.cut();
     let load = pair.load(&source).args(["--mode", "truncate"]);
+    shut_gate_behind(&pair.before.database, 4);
     let mut running = load.spawn();
     wait_for_chunks(&pair.before, 4, &mut running);
     pair.fail_over();
@@ -129,10 +130,10 @@ fn what_is_lost_of_rows_that_wait_is_loaded_again() {
         let pair = Pair::new(major, &plain);
         pair.before.database.sql("CREATE UNIQUE INDEX ON t (id)");
         shut_gate_behind(&pair.before.database, 3);
-        let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "60s"]);
+        let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "10min"]);
         let told = std::thread::scope(|scope| {
             scope.spawn(|| {
-                pair.before.database.try_sql("BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(90)")
+                pair.before.database.try_sql("BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(600)")
             });
             let mut running = load.spawn();
             wait_for_chunks(&pair.after, 3, &mut running);
@@ -196,7 +197,7 @@ fn strike_at_the_end(pair: &Pair, load: &HowdahCommand, cut: Cut) -> (Option<i32
         hold_staging(before);
     }
     std::thread::scope(|scope| {
-        scope.spawn(|| before.try_sql("BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(90)"));
+        scope.spawn(|| before.try_sql("BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(600)"));
         let mut running = load.spawn();
         if cut == Cut::BeforeTheStaging {
             let naps = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%CREATE%' AND wait_event = 'PgSleep'";
@@ -272,7 +273,7 @@ fn who_takes_over_behind_the_rows_gets_all_of_them() {
             if cut == Cut::BeforeTheJob {
                 pair.load(&none).run(PATIENCE).expect_code(0);
             }
-            let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "60s"]);
+            let load = pair.load(&source).args(options.iter().copied()).args(["--lock-timeout", "10min"]);
             let (code, told) = strike_at_the_end(&pair, &load, cut);
             let what = format!("PostgreSQL {major}, {options:?}, {cut:?}\n{told}");
             let is_lost = matches!(cut, Cut::BeforeAll | Cut::BeforeTheJob);
@@ -311,7 +312,7 @@ fn lose_the_first_chunk(scene: &Scene, running: &mut Running, also: &str) {
     holder.sql("BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE");
     open_gate(&scene.database);
     holder.sql(&format!(
-        "DO $$ BEGIN FOR i IN 1..3000 LOOP \
+        "DO $$ BEGIN FOR i IN 1..60000 LOOP \
              EXIT WHEN EXISTS (SELECT FROM howdah.file WHERE rows_stored = 20000); PERFORM pg_sleep(0.01); \
          END LOOP; END $$; \
          DELETE FROM t WHERE id <= (SELECT rows FROM howdah.chunk WHERE chunk_no = 0); {also}; \
@@ -391,7 +392,7 @@ fn lose_the_last_commit(pair: &Pair, load: &HowdahCommand, (table, event): (&str
     pair.cut();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            before.try_sql("BEGIN; LOCK TABLE howdah.job IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(90)")
+            before.try_sql("BEGIN; LOCK TABLE howdah.job IN SHARE ROW EXCLUSIVE MODE; SELECT pg_sleep(600)")
         });
         wait_for("query LIKE 'BEGIN; LOCK TABLE howdah.job%'");
         before.sql("DELETE FROM held");
@@ -462,7 +463,7 @@ fn a_job_whose_end_is_lost_is_not_called_done() {
     // Where it is asked for, ANALYZE waits for the lock; else it leaves the table out.
     let load = pair.load(&source).args(["--after", "analyze"]);
     std::thread::scope(|scope| {
-        let hold = "BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_sleep(60)";
+        let hold = "BEGIN; LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE; SELECT pg_sleep(600)";
         scope.spawn(|| pair.before.database.try_sql(hold));
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
         assert!(pair.before.database.wait_for(naps, 1, || true));

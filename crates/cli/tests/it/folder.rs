@@ -1,6 +1,6 @@
 //! A folder into which files come: between the runs of a job, and from day to day.
 
-use crate::gate::{open_gate, shut_gate_behind};
+use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};
 
@@ -346,7 +346,8 @@ fn a_mended_file_comes_in_where_a_new_one_beside_it_is_moved_aside_as_the_hint_s
     // Which file's chunks come first hangs on the moment: the bad record is refused when all others are in.
     database.sql(
         "CREATE TABLE n (a int, b text); CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN PERFORM pg_sleep(1); RAISE EXCEPTION 'bad'; END $$; \
+             $$ BEGIN FOR i IN 1..60000 LOOP EXIT WHEN (SELECT count(*) FROM n) >= 6000; PERFORM pg_sleep(0.01); END LOOP; \
+                RAISE EXCEPTION 'bad'; END $$; \
          CREATE TRIGGER refuse BEFORE INSERT ON n FOR EACH ROW WHEN (NEW.a < 0) EXECUTE FUNCTION refuse()",
     );
     let rows = |count: u32| (0..count).map(|no| format!("{no},some text\n")).collect::<String>();
@@ -452,13 +453,19 @@ fn a_file_that_was_mended_and_is_in_in_part_is_not_changed_again() {
     files.put("a.csv", &plain[0]);
     let path = files.put("b.csv", &csv(89, 40_001, 6000));
     let scene = Scene::new(Server::shared(15), &[&plain[0], &plain[1]]);
+    shut_gate_behind(&scene.database, 1);
     let kill_at = |no: u32| {
-        scene.slow_down("AFTER", std::time::Duration::from_millis(200));
         let mut running = load(&scene, &files).spawn();
         let stored = format!("SELECT count(*) FROM howdah.chunk WHERE file_no = {no}");
-        assert!(scene.database.wait_for(&stored, 1, || running.is_running()));
+        let mut chunks = scene.chunks() + 1;
+        while scene.database.try_rows(&stored).map_or("0".to_owned(), |rows| rows[0][0].clone().unwrap())
+            == "0"
+        {
+            move_gate_behind(&scene.database, chunks);
+            assert!(scene.wait_for_chunks(chunks, || running.is_running()), "{}", running.stderr_so_far());
+            chunks += 1;
+        }
         running.kill();
-        scene.slow_down("AFTER", std::time::Duration::ZERO);
     };
     kill_at(0);
     files.put("b.csv", &plain[1]);
@@ -474,6 +481,7 @@ fn a_file_that_was_mended_and_is_in_in_part_is_not_changed_again() {
     }
     files.put("b.csv", &plain[1]);
     set_time().unwrap();
+    open_gate(&scene.database);
     load(&scene, &files).run(PATIENCE).expect_code(0);
     scene.assert_exact("mended once");
     scene.assert_done("mended once");

@@ -29,7 +29,7 @@ fn who_and_where_the_server_is() {
     let load = howdah("load").args(["--to", "host=no-such-host.invalid user=x dbname=x", "--table", "t"]);
     let told = load.arg(&source).run(PATIENCE).expect_code(1).stderr;
     assert!(told.contains("hint: check the host in --to or PGHOST"), "{told}");
-    assert!(!told.contains("try again") && began.elapsed() < Duration::from_secs(10), "{told}");
+    assert!(!told.contains("try again") && began.elapsed() < Duration::from_secs(100), "{told}");
 }
 
 #[test]

@@ -7,15 +7,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Promised are two seconds; the rest is for a busy machine.
-const STOPS_WITHIN: Duration = Duration::from_secs(5);
+/// Promised are two seconds; the rest is for a busy machine. Whatever is stopped would take minutes otherwise, or says so by its exit code.
+const STOPS_WITHIN: Duration = Duration::from_secs(30);
 
 fn prepared(major: u32) -> (Scene, Files, PathBuf) {
     let plain = csv(31, 1, 20_000);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(major), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(50));
+    // Long enough to be hit behind a few chunks, and short enough for a chunk under way to come in.
+    scene.slow_down("BEFORE", Duration::from_millis(300));
     (scene, files, source)
 }
 
@@ -58,7 +59,6 @@ fn an_interrupted_load_stops_says_so_and_is_resumed() {
 #[test]
 fn signals_that_come_together_stop_a_load_cleanly() {
     let (scene, _files, source) = prepared(18);
-    scene.slow_down("BEFORE", Duration::from_millis(200));
     let load = || scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]).arg(&source);
     let signals: [[fn(&Running); 2]; 3] = [
         [Running::hang_up, Running::hang_up],
@@ -273,7 +273,7 @@ fn rejected_records_are_not_waited_for_behind_ctrl_c() {
 
 #[test]
 fn rejected_records_are_written_though_the_session_is_lost_that_reads_them() {
-    for retry_for in ["30s", "0s"] {
+    for retry_for in ["10min", "0s"] {
         let plain = csv(31, 1, 20_000);
         let files = Files::new();
         let (source, bad) = (files.put("a.csv", &with_a_bad_record(&plain)), files.path().join("bad.csv"));
@@ -454,14 +454,15 @@ fn a_column_is_not_widened_when_the_load_has_been_stopped() {
     let source = files.put("wide.csv", b"id\n70000\n");
     std::thread::scope(|scope| {
         let held = scope.spawn(|| {
-            let _ =
-                scene.database.try_sql("BEGIN; LOCK TABLE narrow IN SHARE MODE; SELECT pg_sleep(60); COMMIT");
+            let _ = scene
+                .database
+                .try_sql("BEGIN; LOCK TABLE narrow IN SHARE MODE; SELECT pg_sleep(600); COMMIT");
         });
         let locked =
             "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'narrow'::regclass AND mode = 'ShareLock')";
         wait_until(&scene, locked, PATIENCE);
         let load =
-            scene.verb("load").args(["--table", "narrow", "--evolve", "widen", "--lock-timeout", "60s"]);
+            scene.verb("load").args(["--table", "narrow", "--evolve", "widen", "--lock-timeout", "10min"]);
         let running = load.arg(&source).spawn();
         let waits =
             "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'narrow'::regclass AND NOT granted)";

@@ -228,7 +228,7 @@ fn run(stock: &Stock, world: &World<'_>, case: Case, account: &mut Account) {
         .load_to(&scene.database.conninfo_through(&world.to_server))
         .envs(stock.s3.env_through(&world.to_s3))
         .args(["--jobs", &jobs.to_string(), "--chunk-size", &format!("{chunk_kb}kB")])
-        .args(["--retry-for", if case.patient { "60s" } else { "0s" }]);
+        .args(["--retry-for", if case.patient { "10min" } else { "0s" }]);
     let command = stock.sources(source, command);
     let strikes = if case.patient { 1 } else { random.usize(1..3) };
 

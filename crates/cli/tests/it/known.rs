@@ -1,11 +1,10 @@
 //! Files that another job has loaded, or is loading: while a load waits to begin, between its runs, and by other names.
 
-use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
+use crate::gate::{let_other_jobs_pass, open_gate, remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Running, Server};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 const JOB: &str = "SELECT job_id FROM howdah.job ORDER BY started_at LIMIT 1";
 const JOBS: &str = "SELECT count(*) FROM howdah.job";
@@ -102,12 +101,12 @@ fn overtaken(major: u32, options: &[&str]) -> (Scene, Files, HowdahCommand) {
     let paths: Vec<PathBuf> =
         ["a.csv", "b.csv", "c.csv"].iter().zip(&plain).map(|(name, bytes)| files.put(name, bytes)).collect();
     let scene = Scene::new(Server::shared(major), &[&plain[0], &plain[1], &plain[2]]);
-    scene.slow_down("AFTER", Duration::from_millis(100));
+    shut_gate_behind(&scene.database, 2);
     let load = slow(&scene).arg(files.path()).args(options);
     let mut running = load.spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
     running.kill();
-    scene.slow_down("AFTER", Duration::ZERO);
+    remove_gate(&scene.database);
     scene.load().arg(&paths[1]).run(PATIENCE).expect_code(0);
     (scene, files, load)
 }
@@ -410,11 +409,11 @@ fn emptied_before(major: u32, options: &[&str]) -> (Scene, Files, HowdahCommand)
     load.run(PATIENCE).expect_code(0);
     scene.database.sql("TRUNCATE t");
     files.put("c.csv", &plain[2]);
-    scene.slow_down("AFTER", Duration::from_millis(100));
+    shut_gate_behind(&scene.database, 1);
     let mut running = load.spawn();
     assert!(scene.database.wait_for(STORED, 1, || running.is_running()), "{}", running.stderr_so_far());
     running.kill();
-    scene.slow_down("AFTER", Duration::ZERO);
+    remove_gate(&scene.database);
     assert_eq!(scene.database.value("SELECT count(*) FROM t WHERE id < 20000"), "0");
     (scene, files, load)
 }
@@ -469,7 +468,7 @@ pub(crate) fn signal(running: &Running, name: &str) {
 /// Holds something in a transaction until `freed`, and does something meanwhile.
 fn while_held<T>(scene: &Scene, (held, freed): (&str, &str), then: impl FnOnce() -> T) -> T {
     let sql = format!(
-        "BEGIN; {held}; DO $$ BEGIN FOR i IN 1..12000 LOOP EXIT WHEN EXISTS ({freed}); PERFORM pg_sleep(0.01); \
+        "BEGIN; {held}; DO $$ BEGIN FOR i IN 1..60000 LOOP EXIT WHEN EXISTS ({freed}); PERFORM pg_sleep(0.01); \
          END LOOP; END $$; COMMIT"
     );
     let holds = "SELECT count(*) FROM pg_stat_activity \
@@ -504,7 +503,7 @@ fn who_waits_for_its_job_keeps_no_other_load_from_beginning() {
             if is_stopped {
                 signal(&waiting, "STOP");
             }
-            scene.load().args(["--retry-for", "30s"]).arg(&second).run(PATIENCE).expect_code(0);
+            scene.load().args(["--retry-for", "10min"]).arg(&second).run(PATIENCE).expect_code(0);
             waiting
         });
         signal(&waiting, "CONT");

@@ -3,14 +3,12 @@
 //! `HOWDAH_LATE_TABLES` sets the number of random tables (1,000 in the nightly run), `HOWDAH_LATE_SEED` the first.
 
 use crate::auto::{load, shape};
-use crate::scene::Files;
+use crate::scene::{Files, PATIENCE};
 use fastrand::Rng;
 use howdah_testkit::{Database, Server};
 use std::fmt::Write as _;
-use std::time::Duration;
 
 const TABLES_DEFAULT: u64 = 12;
-const PATIENCE: Duration = Duration::from_secs(120);
 /// More than the sample of a pipe holds.
 const BYTES_MIN: usize = 400 << 10;
 

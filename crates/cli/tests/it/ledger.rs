@@ -322,7 +322,7 @@ fn plan_touches_nothing_and_tells_what_load_would_do() {
     assert!(empty.contains("the ledger howdah of postgresql://postgres@127.0.0.1:"), "{empty}");
     assert!(empty.contains(" is not there"), "{empty}");
 
-    scene.slow_down("BEFORE", Duration::from_millis(40));
+    shut_gate_behind(&scene.database, 2);
     let mut running = scene.load().args(["--chunk-size", "64kB", "--jobs", "1"]).arg(&source).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
     running.kill();
@@ -330,6 +330,7 @@ fn plan_touches_nothing_and_tells_what_load_would_do() {
     let told = plan.run(PATIENCE).expect_code(0).stdout;
     assert!(told.contains("an earlier run has stored"), "{told}");
     assert_eq!((scene.database.digest("t"), scene.chunks()), (before, chunks));
+    open_gate(&scene.database);
 
     scene.load().args(["--chunk-size", "64kB"]).arg(&source).run(PATIENCE).expect_code(0);
     let told = plan.run(PATIENCE).expect_code(0).stdout;
@@ -539,7 +540,7 @@ fn without_a_ledger_a_lost_answer_to_commit_is_an_error_and_never_a_double() {
         let (scene, proxy) = (Scene::new(server, &[&plain]), Proxy::before_server(server));
         let load = scene
             .load_to(&scene.database.conninfo_through(&proxy))
-            .args(["--ledger", "none", "--chunk-size", "64kB", "--retry-for", "30s", "--jobs", jobs])
+            .args(["--ledger", "none", "--chunk-size", "64kB", "--retry-for", "10min", "--jobs", jobs])
             .arg(&source);
         proxy.set_times(fault, 1);
         let failed = load.run(PATIENCE).expect_code(1);

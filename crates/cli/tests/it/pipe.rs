@@ -1,7 +1,7 @@
 //! Standard input and pipes: run again with the same bytes they complete, with other bytes they are refused.
 
 use crate::gate::{remove_gate, shut_gate_behind};
-use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, gzip, howdah};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah, write_slowly};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, S3, Server};
 use serde_json::Value;
 use std::io::Write as _;
@@ -159,10 +159,12 @@ fn a_pipe_whose_rows_the_server_has_lost_is_not_waited_for_again() {
         let mut running = load.spawn();
         let copies = "SELECT count(*) FROM pg_stat_activity \
                       WHERE datname = current_database() AND query LIKE 'COPY %' AND wait_event = 'PgSleep'";
-        assert!(scene.database.wait_for(copies, 1, || running.is_running()), "{fault:?}");
         if fault == Fault::Pass {
-            scene.database.sql(&format!("{END_SESSIONS} AND query LIKE 'COPY %'"));
+            // What sleeps is ended in the same moment that it is seen: a little later it copies no more.
+            let ended = copies.replace("count(*)", "count(pg_terminate_backend(pid))");
+            assert!(scene.database.wait_for(&ended, 1, || running.is_running()), "{fault:?}");
         } else {
+            assert!(scene.database.wait_for(copies, 1, || running.is_running()), "{fault:?}");
             proxy.set_times(fault, 1);
         }
         let failed = running.wait(PATIENCE).expect_code(1).stderr;
@@ -183,10 +185,7 @@ fn a_slow_source_is_said_to_be_what_held_the_load_back() {
     let scene = Scene::new(Server::shared(18), &[]);
     let running = scene.load().args(["--json", "--chunk-size", "64kB", "--jobs", "2"]).arg(&fifo).spawn();
     let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
-    for part in csv(14, 1, 20_000).chunks(100_000) {
-        pipe.write_all(part).unwrap();
-        std::thread::sleep(Duration::from_millis(150));
-    }
+    write_slowly(&scene, &mut pipe, &csv(14, 1, 20_000));
     drop(pipe);
     let told: Value = serde_json::from_str(&running.wait(PATIENCE).expect_code(0).stdout).unwrap();
     let share = told["waits"]["Client:ClientRead"].as_f64().unwrap_or(0.0);

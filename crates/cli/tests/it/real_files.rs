@@ -3,15 +3,11 @@
 //!
 //! pip (and apt-get, where it is) fetches them once below `target/real`.
 
-use crate::scene::howdah;
+use crate::scene::{PATIENCE, howdah};
 use howdah_testkit::{Row, Server};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-use std::time::Duration;
-
-/// The largest has 31 MB; debug builds on a busy machine take some 10 s for it.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where the files are.
 fn folder() -> &'static Path {

@@ -1,10 +1,10 @@
 //! One file by several paths: loaded once by a command, and one job whichever path names it.
 
 use crate::auto::load;
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::Server;
 use std::os::unix::fs::symlink;
-use std::time::Duration;
 
 #[test]
 fn a_file_named_by_several_paths_is_loaded_once_and_is_one_job() {
@@ -39,11 +39,12 @@ fn a_load_goes_on_by_another_path_and_is_refused_when_its_link_leads_elsewhere()
     let link = files.path().join("link.csv");
     symlink(&source, &link).unwrap();
     let scene = Scene::new(Server::shared(18), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(40));
+    shut_gate_behind(&scene.database, 2);
     let begin = scene.load().args(["--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = begin.clone().arg(&link).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
     running.kill();
+    open_gate(&scene.database);
     std::fs::remove_file(&link).unwrap();
     symlink(&other, &link).unwrap();
     let refused = begin.clone().arg(&link).run(PATIENCE).expect_code(1);

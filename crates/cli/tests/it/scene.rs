@@ -6,12 +6,15 @@
 pub(crate) use howdah_testkit::compress::gzip;
 use howdah_testkit::{Database, Finished, HowdahCommand, Server};
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// No single run takes longer, stalls and retries included.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+/// No single run takes longer, stalls and retries included, also on a machine that is twenty times slower than usual: what has not
+/// come about by then hangs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 /// Ends all other sessions of the database.
 pub(crate) const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
     WHERE datname = current_database() AND pid <> pg_backend_pid()";
@@ -186,7 +189,7 @@ pub(crate) fn while_waiting<T>(
     start: impl FnOnce() -> T,
 ) -> T {
     let sql = format!(
-        "BEGIN; {held}; DO $$ BEGIN FOR i IN 1..6000 LOOP \
+        "BEGIN; {held}; DO $$ BEGIN FOR i IN 1..60000 LOOP \
              EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = '{relation}'::regclass); \
              PERFORM pg_sleep(0.01); \
          END LOOP; END $$; {then}; COMMIT"
@@ -202,6 +205,20 @@ pub(crate) fn while_waiting<T>(
         holder.join().unwrap();
         started
     })
+}
+
+/// Writes into the pipe of a load by chunks of 64 kB so slowly that its sessions wait for it most of the time, however slow the server is.
+pub(crate) fn write_slowly(scene: &Scene, pipe: &mut File, bytes: &[u8]) {
+    let mut sent = 0;
+    for part in bytes.chunks(100_000) {
+        let began = Instant::now();
+        pipe.write_all(part).unwrap();
+        sent += part.len();
+        // The last ones may wait for more.
+        let stored = u64::try_from(sent / (64 << 10)).unwrap().saturating_sub(2);
+        assert!(scene.wait_for_chunks(stored, || began.elapsed() < PATIENCE), "{sent} bytes are not stored");
+        std::thread::sleep((began.elapsed() * 3).clamp(Duration::from_millis(150), Duration::from_secs(5)));
+    }
 }
 
 /// A run that ended as a program does: no panic, and an error says so.

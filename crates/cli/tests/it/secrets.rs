@@ -130,7 +130,9 @@ fn loads_plans_ledgers_logs_and_processes_show_no_secret() {
 fn a_running_load_shows_no_secret_to_ps_and_to_other_sessions() {
     let stage = Stage::new(15);
     stage.database.sql(
-        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'; \
+        "CREATE TABLE gate AS SELECT 1; \
+         CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS \
+             'BEGIN WHILE EXISTS (SELECT FROM public.gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END'; \
          CREATE TRIGGER pause AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION pause()",
     );
     let source = stage.files.put("a.csv", b"a,b\n1,x\n");
@@ -147,6 +149,7 @@ fn a_running_load_shows_no_secret_to_ps_and_to_other_sessions() {
     assert_clean(&seen, "pg_stat_activity");
     assert_clean(&String::from_utf8_lossy(&of_process("cmdline")), "the command line");
     assert_clean(&String::from_utf8_lossy(&of_process("comm")), "the process's name");
+    stage.database.sql("DELETE FROM gate");
     running.wait(PATIENCE).expect_code(0);
 }
 

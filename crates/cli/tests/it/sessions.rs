@@ -1,9 +1,8 @@
 //! `--jobs auto`: how many sessions copy, and the trace of how that was found.
 
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::scene::{Files, PATIENCE, Scene, csv, write_slowly};
 use howdah_testkit::Server;
 use serde_json::Value;
-use std::io::Write as _;
 use std::time::Duration;
 
 /// The first guess on a server of this machine.
@@ -31,12 +30,12 @@ fn largest(steps: &[Value], key: &str) -> u64 {
 /// Rows that sleep are as many times faster as there are sessions.
 #[test]
 fn sessions_are_added_while_they_help_and_the_trace_says_how() {
-    let plain = csv(71, 1, 400_000);
+    let plain = csv(71, 1, 200_000);
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(15), &[&plain]);
     let first = first_guess();
-    scene.slow_rows_down("BEFORE", Duration::from_millis(50) * u32::try_from(first).unwrap());
+    scene.slow_rows_down("BEFORE", Duration::from_millis(100) * u32::try_from(first).unwrap());
     let load = scene.load().args(["--json", "--chunk-size", "256kB"]).arg(&source);
     let summary: Value = serde_json::from_str(&load.run(PATIENCE).expect_code(0).stdout).unwrap();
     scene.assert_exact("all rows");
@@ -70,10 +69,7 @@ fn sessions_that_get_nothing_to_copy_are_not_joined_by_others() {
     let scene = Scene::new(Server::shared(18), &[]);
     let running = scene.load().args(["--json", "--chunk-size", "64kB"]).arg(&fifo).spawn();
     let mut pipe = std::fs::File::options().write(true).open(&fifo).unwrap();
-    for part in csv(73, 1, 40_000).chunks(100_000) {
-        pipe.write_all(part).unwrap();
-        std::thread::sleep(Duration::from_millis(150));
-    }
+    write_slowly(&scene, &mut pipe, &csv(73, 1, 40_000));
     drop(pipe);
     let summary: Value = serde_json::from_str(&running.wait(PATIENCE).expect_code(0).stdout).unwrap();
     let steps = trace(&summary);

@@ -1,5 +1,6 @@
 //! Small files share transactions: each is stored once all the same, and what is wrong with one is said of that one.
 
+use crate::round_trips::BY_THE_CLOCK;
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Fault, Finished, HttpFailure, MAJORS, Proxy, S3, Server};
 use serde_json::Value;
@@ -62,6 +63,7 @@ fn a_further_small_file_costs_a_load_no_round_trip() {
         put_all(&files, count);
         let proxy = Proxy::before_server(Server::shared(15));
         proxy.set(Fault::Delay(std::time::Duration::from_millis(10)));
+        proxy.leave_out_of_flights(&BY_THE_CLOCK);
         let to = database.conninfo_through(&proxy);
         let load = howdah("load").args(["--to", &to, "--table", "t", "--jobs", "1"]);
         load.arg(files.path()).run(PATIENCE).expect_code(0);

@@ -17,7 +17,7 @@ fn scene(server: &Server, plain: &[u8]) -> Scene {
 }
 
 fn load(scene: &Scene, source: &Path) -> HowdahCommand {
-    scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "60s"]).arg(source)
+    scene.load().args(["--chunk-size", "128kB", "--jobs", "2", "--retry-for", "10min"]).arg(source)
 }
 
 /// Ends the load between its chunks, when so many are in.

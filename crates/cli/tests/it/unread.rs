@@ -96,7 +96,7 @@ fn a_load_whose_words_nobody_takes_is_stopped_by_a_signal_and_ended_by_a_second_
     let files = Files::new();
     let source = files.put("a.csv", &plain);
     let scene = Scene::new(Server::shared(13), &[&plain]);
-    scene.slow_down("BEFORE", Duration::from_millis(50));
+    scene.slow_down("BEFORE", Duration::from_millis(300));
     let mut load = Unread::load(&scene, &source);
     assert!(scene.wait_for_chunks(2, || load.child.try_wait().unwrap().is_none()));
     load.signal(Signal::TERM);

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 /// A load of a few records that takes longer than this hangs. Generous: the machine may be busy.
-const WATCHDOG: Duration = Duration::from_secs(120);
+const WATCHDOG: Duration = Duration::from_secs(600);
 
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -123,7 +123,7 @@ pub(crate) fn job(locations: &[&str], table: &str, format: Format) -> Job {
         indexes: IndexesChoice::Keep,
         jobs: Jobs::Fixed(2),
         ledger: LedgerChoice::None,
-        retry_for_ms: 5_000,
+        retry_for_ms: 60_000,
         ..Job::new(sources, Some(table.to_owned()), format)
     }
 }

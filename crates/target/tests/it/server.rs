@@ -170,7 +170,7 @@ impl Server {
             }
         });
         *self.child.lock().unwrap() = Some(receiver.recv().unwrap());
-        let limit = Instant::now() + Duration::from_secs(60);
+        let limit = Instant::now() + Duration::from_secs(600);
         while !self.is_ready() {
             assert!(Instant::now() < limit, "{}", fs::read_to_string(self.folder.join("log")).unwrap());
             std::thread::sleep(Duration::from_millis(10));

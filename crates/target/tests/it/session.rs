@@ -139,7 +139,7 @@ async fn a_silent_host_is_given_up_after_connect_timeout() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let (dead, live) = (silent.local_addr().unwrap().port(), shared(15).port);
     let to = format!(
-        "host=127.0.0.1,127.0.0.1 port={dead},{live} user=postgres dbname=postgres connect_timeout=1"
+        "host=127.0.0.1,127.0.0.1 port={dead},{live} user=postgres dbname=postgres connect_timeout=4"
     );
     connect(&to).await;
 }

@@ -114,6 +114,8 @@ struct Shared {
     fired: AtomicU64,
     held: AtomicU64,
     flights: AtomicU64,
+    /// What is sent with one of these words is no flight.
+    left_out: Mutex<Vec<&'static str>>,
 }
 
 /// The current fault and its counters.
@@ -167,6 +169,7 @@ impl Proxy {
             fired: AtomicU64::new(0),
             held: AtomicU64::new(0),
             flights: AtomicU64::new(0),
+            left_out: Mutex::new(Vec::new()),
         });
         let listener = block_on(async { TcpListener::bind("127.0.0.1:0").await }).expect("a free port");
         let address = listener.local_addr().expect("the address of a bound socket");
@@ -227,6 +230,11 @@ impl Proxy {
         self.shared.flights.load(Ordering::SeqCst)
     }
 
+    /// What is sent with one of these words counts for no flight: what a client sends by the clock it sends more often where all is slow.
+    pub fn leave_out_of_flights(&self, words: &[&'static str]) {
+        self.shared.left_out.lock().extend(words);
+    }
+
     /// How many GETs of objects came since [`Fault::Http`] was set.
     pub fn gets(&self) -> u64 {
         self.shared.armed.lock().gets
@@ -265,6 +273,12 @@ enum Verdict {
 impl Shared {
     fn fault(&self) -> Fault {
         self.armed.lock().fault
+    }
+
+    /// These bytes have one of the words that count for no flight.
+    fn leaves_out(&self, bytes: &[u8]) -> bool {
+        let has = |word: &&str| bytes.windows(word.len()).any(|part| part == word.as_bytes());
+        self.left_out.lock().iter().any(has)
     }
 
     /// Counts a strike; the last one allowed disarms the fault.

@@ -92,11 +92,11 @@ async fn read_client(
         if count == 0 {
             return End::UntilServerCloses;
         }
-        if connection.answered.swap(false, Ordering::SeqCst) {
+        let bytes = &block[..count];
+        if connection.answered.swap(false, Ordering::SeqCst) && !shared.leaves_out(bytes) {
             shared.flights.fetch_add(1, Ordering::SeqCst);
         }
         shared.wait_while_stalled().await;
-        let bytes = &block[..count];
         let verdict = shared.judge(bytes, &mut frontend);
         connection.set_body_cut(&verdict);
         let (forwarded, end) = match verdict {

@@ -11,7 +11,7 @@ fn get(proxy: &Proxy, target: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     // A cut may come as a reset; what arrived before it counts.
-    let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(5)));
+    let _ = stream.set_read_timeout(Some(std::time::Duration::from_secs(100)));
     let mut block = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut block) {
         answer.extend_from_slice(&block[..count]);

@@ -223,7 +223,7 @@ fn a_check_names_the_records_that_a_load_rejects() {
 fn a_check_that_was_killed_is_not_resumed_as_a_load() {
     let (database, files) = scene(
         15,
-        "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE sql VOLATILE AS 'SELECT pg_sleep(20) IS NOT NULL'; \
+        "CREATE FUNCTION slow(int) RETURNS bool LANGUAGE sql VOLATILE AS 'SELECT pg_sleep(600) IS NOT NULL'; \
          CREATE TABLE t (a int CHECK (slow(a)))",
         "a\n1\n",
     );

@@ -73,7 +73,7 @@ fn a_check_waits_for_nobody_who_writes() {
     let source = files.put("a.csv", &csv(4, 1, 2000));
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            let _ = database.try_sql("BEGIN; INSERT INTO t SELECT generate_series(1, 100); SELECT pg_sleep(90) FROM pg_class LIMIT 1; ROLLBACK");
+            let _ = database.try_sql("BEGIN; INSERT INTO t SELECT generate_series(1, 100); SELECT pg_sleep(600) FROM pg_class LIMIT 1; ROLLBACK");
         });
         while database.value(
             "SELECT count(*) FROM pg_locks WHERE mode = 'RowExclusiveLock' AND relation = 't'::regclass",
@@ -131,6 +131,9 @@ fn a_check_whose_server_crashes_does_not_call_rows_good_that_are_gone() {
     assert_forgotten(&database);
 }
 
+const NOBODY_ELSE: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() \
+    AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
+
 /// Where a check is when it is killed.
 const MOMENTS: [&str; 5] = [
     "SELECT EXISTS (SELECT FROM howdah.job)",
@@ -158,6 +161,7 @@ fn a_check_that_is_killed_leaves_nothing_behind_the_next_command() {
         running.kill();
         let what = format!("PostgreSQL {major}, {moment}, then {next}");
         database.sql(END_SESSIONS);
+        assert!(database.wait_for(NOBODY_ELSE, 1, || true), "{what}");
         assert_eq!(state(&database), before, "{what}");
         let to = database.conninfo();
         match next {
@@ -191,7 +195,7 @@ fn a_check_that_is_killed_leaves_nothing_behind_the_next_command() {
 #[test]
 fn a_check_that_is_interrupted_takes_everything_away() {
     let (database, files) = (Server::shared(18).database(), Files::new());
-    database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(30) IS NULL"));
+    database.sql(&GATED.replace("EXISTS (SELECT FROM gate)", "pg_sleep(600) IS NULL"));
     let source = files.put("a.csv", &csv(5, 1, 5000));
     let mut running = check(&database, &[&source]).spawn();
     assert!(database.wait_for(ASKS, 1, || running.is_running()));

@@ -1,10 +1,9 @@
 //! The lock by which others see that the job is at work.
 
-use super::{PATIENCE, PLAIN, load};
+use super::{PLAIN, load};
 use crate::indexes::{CHUNKS, pause, wait_for};
-use crate::scene::{END_SESSIONS, Files, csv};
+use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
 use howdah_testkit::Server;
-use std::time::Duration;
 
 /// The session that holds the job is lost, and somebody takes the job before it is held again.
 #[test]
@@ -21,7 +20,7 @@ fn a_load_whose_job_another_process_has_taken_meanwhile_gives_up() {
     let take =
         "SELECT pg_advisory_lock(hashtextextended('howdah/' || job_id, 114827953725800)) FROM howdah.job";
     let failed = std::thread::scope(|scope| {
-        let taken = scope.spawn(|| database.try_sql(&format!("{take}; SELECT pg_sleep(120)")));
+        let taken = scope.spawn(|| database.try_sql(&format!("{take}; SELECT pg_sleep(600)")));
         let waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
         assert!(wait_for(&database, &mut running, waits, 1), "{}", running.stderr_so_far());
@@ -37,6 +36,6 @@ fn a_load_whose_job_another_process_has_taken_meanwhile_gives_up() {
     assert!(failed.contains("is being put back by another process"), "{failed}");
     assert!(failed.contains("run the same command again"), "{failed}");
     database.sql("DROP TRIGGER pause ON t");
-    load.run(PATIENCE + Duration::from_secs(30)).expect_code(0);
+    load.run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT count(*) FROM t"), "60000");
 }

@@ -8,13 +8,10 @@ mod phases;
 mod poolers;
 mod replicas;
 
-use crate::scene::howdah;
+use crate::scene::{PATIENCE, howdah};
 use howdah_testkit::{Database, HowdahCommand, Running};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// Something happens within this time, or never.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 const PLAIN: &str = "CREATE TABLE t (id bigint, part integer, amount numeric, note text)";
 

@@ -1,6 +1,7 @@
 //! What somebody drops between two steps of putting back is built once more, and what has lost its table is given up.
 
 use super::{CHUNKS, PLAIN_SCHEMA, load, open_entries, restore, schema, wait_for};
+use crate::gate::{remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::path::{Path, PathBuf};
@@ -26,9 +27,11 @@ fn refuse(database: &Database, tag: &str, condition: &str) {
 
 /// A load that is killed, and what it has left is put back as far as `tag` is allowed.
 fn put_back_up_to(database: &Database, source: &Path, tag: &str, condition: &str) {
+    shut_gate_behind(database, 1);
     let mut running = load(database, source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]).spawn();
     assert!(wait_for(database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
     running.kill();
+    remove_gate(database);
     refuse(database, tag, condition);
     let told = restore(database).run(PATIENCE).expect_code(1).stderr;
     assert!(

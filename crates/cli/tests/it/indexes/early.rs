@@ -261,7 +261,7 @@ fn a_crash_behind_an_early_build_loses_nothing() {
         tables.slow_down(0.1);
         let before = schema(&tables.database);
         tables.database.sql("CHECKPOINT");
-        let mut running = tables.load().args(["--retry-for", "60s"]).spawn();
+        let mut running = tables.load().args(["--retry-for", "10min"]).spawn();
         assert!(wait_for(&tables.database, &mut running, BACK_OF_SMALL, 2));
         assert!(wait_for(&tables.database, &mut running, CHUNKS_OF_LARGE, 8));
         server.crash_and_restart();

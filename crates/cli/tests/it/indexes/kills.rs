@@ -2,12 +2,12 @@
 
 use super::{COMPARED_BY_LIBC, PLAIN_SCHEMA, load, open_entries, restore, schema};
 use crate::crash::forgetful;
-use crate::gate::{let_other_jobs_pass, move_gate_behind, open_gate, shut_gate_behind};
+use crate::gate::{let_other_jobs_pass, move_gate_behind, open_gate, remove_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Running, Server, ServerOptions, side_by_side};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const ROWS: u64 = 20_000;
 const SCHEMA: &str = "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (part) REFERENCES parent";
@@ -77,9 +77,11 @@ fn an_index_that_stands_in_two_entries_comes_back_once() {
         );
         let before = schema(&database);
         let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        shut_gate_behind(&database, 1);
         let mut running = load.spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
         running.kill();
+        remove_gate(&database);
         let columns = "job_id, kind, schema_name, table_name, table_oid, name, definition, statements, compared_by_libc, ledger_oid";
         database.sql(&format!(
             "INSERT INTO howdah.undo ({columns}) SELECT {columns} FROM howdah.undo WHERE kind = 'index' AND undone_at IS NULL"
@@ -251,29 +253,27 @@ fn ctrl_c_puts_indexes_back_and_says_so() {
 #[test]
 fn a_second_ctrl_c_leaves_the_rest_to_restore() {
     let (database, _files, source) = prepared(15);
-    // An index whose building takes its time.
+    // An index that is not built while somebody holds this lock: an index sees no rows but its table's, and it sees locks.
     database.sql(
         "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
-             'BEGIN PERFORM pg_sleep(0.005); RETURN $1; END'; \
-         CREATE INDEX t_slow ON t (slow(id)) WHERE id < 1000",
+             'BEGIN WHILE NOT pg_try_advisory_xact_lock_shared(4713) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN $1; END'; \
+         CREATE INDEX t_slow ON t (slow(id)) WHERE id < 10",
     );
     let before = schema(&database);
+    let holder = database.connect();
+    holder.sql("SELECT pg_advisory_lock(4713)");
     let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB", "--jobs", "2"]);
     let mut running = load.spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 18));
-    let deadline = Instant::now() + PATIENCE;
-    while !running.stderr_so_far().contains("is built") && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_for_words(&mut running, "is built");
     running.interrupt();
-    while !running.stderr_so_far().contains("indexes are still being put back") && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    wait_for_words(&mut running, "indexes are still being put back");
     // Signals that come together are one wish.
     std::thread::sleep(Duration::from_secs(1));
     running.interrupt();
     let told = running.wait(PATIENCE).expect_code(130).stderr;
     assert!(open_entries(&database) > 0, "{told}");
+    drop(holder);
     restore(&database).run(PATIENCE).expect_code(0);
     assert_eq!(schema(&database), before);
     load.run(PATIENCE).expect_code(0);
@@ -328,7 +328,7 @@ fn two_jobs_load_the_same_table_and_its_indexes_come_back_once() {
 
 #[test]
 fn a_server_that_crashes_loses_no_index() {
-    side_by_side([(13, "1s"), (18, "60s")], |(major, retry_for)| {
+    side_by_side([(13, "1s"), (18, "10min")], |(major, retry_for)| {
         let server = Server::private(major, &ServerOptions::default());
         let database = server.database();
         let files = Files::new();
@@ -362,7 +362,7 @@ fn what_a_crash_takes_of_what_is_back_is_put_back_again() {
         let server = Server::private(major, &forgetful());
         let (database, _files, source) = partitioned(&server);
         let before = schema(&database);
-        let load = load(&database, &source).args(["--indexes", "rebuild", "--retry-for", "60s"]);
+        let load = load(&database, &source).args(["--indexes", "rebuild", "--retry-for", "10min"]);
         let mut running = load.spawn();
         let back = || database.value(UNDONE).parse::<u64>().unwrap();
         let hit = wait_for(&database, &mut running, UNDONE, 8);

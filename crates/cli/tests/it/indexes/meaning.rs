@@ -46,9 +46,11 @@ fn constants_come_back_whatever_is_set() {
         let before = schema(&database);
         set(&database, odd_before);
         let load = load(&database, &source).args(["--indexes", "rebuild", "--chunk-size", "64kB"]);
+        shut_gate_behind(&database, 0);
         let mut running = load.spawn();
         assert!(wait_for(&database, &mut running, "SELECT count(*) FROM howdah.undo", 8));
         running.kill();
+        remove_gate(&database);
         assert!(open_entries(&database) > 0, "{major}");
         set(&database, odd_after);
         restore(&database).run(PATIENCE).expect_code(0);

@@ -222,7 +222,7 @@ fn a_table_that_is_in_use_is_not_waited_for_longer_than_some_seconds() {
     let before = schema(&database);
     std::thread::scope(|scope| {
         let held = scope.spawn(|| {
-            let _ = database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(120); COMMIT");
+            let _ = database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(600); COMMIT");
         });
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         assert!(database.wait_for(naps, 1, || !held.is_finished()));

@@ -69,7 +69,7 @@ fn an_interrupted_load_goes_on_where_it_stopped() {
     let database = Server::shared(15).database();
     database.sql(
         "CREATE TABLE t (id bigint, part integer, amount numeric, note text); \
-         CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(30); RETURN NULL; END'; \
+         CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(600); RETURN NULL; END'; \
          CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
     );
     let command = load(&database, &[&source]).args(["--atomic", "--chunk-size", "64kB"]);

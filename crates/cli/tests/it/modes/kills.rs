@@ -2,6 +2,7 @@
 //! left beside it.
 
 use super::{assert_nothing_left, load, longest_wait_of_writers};
+use crate::gate::{remove_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server, side_by_side};
 use std::path::PathBuf;
@@ -162,10 +163,12 @@ fn no_kill_loses_or_doubles_a_row_in_any_mode() {
 #[test]
 fn what_is_beside_a_staging_table_that_was_dropped_by_hand_goes_too() {
     let kill = Kill::new(18, Way::Merge);
+    shut_gate_behind(&kill.database, 3);
     let mut running = kill.command().spawn();
     assert!(kill.database.wait_for(CHUNKS, 3, || running.is_running()), "{}", running.stderr_so_far());
     running.kill();
     kill.database.sql(END_SESSIONS);
+    remove_gate(&kill.database);
     let left = |what: &str| {
         kill.database.value(&format!(
             "SELECT max(oid::regclass::text) FROM pg_class WHERE relname ~ '^{what}_' AND relkind = 'r'"
@@ -188,7 +191,7 @@ fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
             "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 255); \
              CREATE TABLE t (id bigint, part integer CONSTRAINT ref REFERENCES parent, amount numeric, note text); \
              CREATE FUNCTION nap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 PERFORM pg_sleep(60) FROM pg_constraint k WHERE k.conname = 'ref' AND k.convalidated \
+                 PERFORM pg_sleep(600) FROM pg_constraint k WHERE k.conname = 'ref' AND k.convalidated \
                      AND k.conrelid::regclass::text LIKE '%howdah_new%'; END $$; \
              CREATE EVENT TRIGGER nap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION nap()",
         );
@@ -219,7 +222,7 @@ fn writers_of_a_table_that_a_left_one_refers_to_get_through() {
             "CREATE TABLE parent (part integer PRIMARY KEY); INSERT INTO parent SELECT generate_series(0, 255); \
              CREATE TABLE t (id bigint, part integer CONSTRAINT ref REFERENCES parent, amount numeric, note text); \
              CREATE FUNCTION nap() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 PERFORM pg_sleep(60) FROM pg_constraint k WHERE k.conname = 'ref' AND k.convalidated \
+                 PERFORM pg_sleep(600) FROM pg_constraint k WHERE k.conname = 'ref' AND k.convalidated \
                      AND k.conrelid::regclass::text LIKE '%howdah_new%'; END $$; \
              CREATE EVENT TRIGGER nap ON ddl_command_end WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION nap()",
         );
@@ -248,6 +251,7 @@ fn what_a_killed_load_that_replaces_has_left_is_dropped_by_force() {
     for (major, changed) in [(13, false), (15, true), (18, false)] {
         let kill = Kill::new(major, Way::Replace);
         let what = format!("PostgreSQL {major}, changed: {changed}");
+        shut_gate_behind(&kill.database, 2);
         let mut running = kill.command().spawn();
         assert!(
             kill.database.wait_for(CHUNKS, 2, || running.is_running()),
@@ -256,6 +260,7 @@ fn what_a_killed_load_that_replaces_has_left_is_dropped_by_force() {
         );
         running.kill();
         kill.database.sql(END_SESSIONS);
+        remove_gate(&kill.database);
         if changed {
             let file = std::fs::File::options().append(true).open(&kill.source).unwrap();
             file.set_modified(std::time::SystemTime::now() - Duration::from_secs(60)).unwrap();

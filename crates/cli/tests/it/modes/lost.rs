@@ -7,7 +7,7 @@ use howdah_testkit::{Database, Fault, MAJORS, Proxy, Server};
 use std::path::Path;
 
 const ROWS: u64 = 5_000;
-const LOCK: &str = "BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(60)";
+const LOCK: &str = "BEGIN; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(600)";
 
 fn wait_for(database: &Database, sql: &str) {
     assert!(database.wait_for(sql, 1, || true), "never: {sql}");
@@ -24,7 +24,7 @@ fn a_lost_answer_to_the_last_commit_neither_doubles_nor_bars_the_way() {
         database.sql("CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text)");
         let load = |to: &str| {
             let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", to]);
-            load.args(["--retry-for", "0"]).args(way).arg(&source)
+            load.args(["--retry-for", "0", "--lock-timeout", "10min"]).args(way).arg(&source)
         };
         let failed = std::thread::scope(|scope| {
             scope.spawn(|| database.try_sql(LOCK));
@@ -64,7 +64,7 @@ fn a_lost_answer_leaves_no_record_out_of_the_account() {
         );
         let load = |to: &str, source: &Path| {
             let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", to]);
-            load.args(["--atomic", "--on-error", "skip", "--retry-for", "60s"]).arg(source)
+            load.args(["--atomic", "--on-error", "skip", "--retry-for", "10min"]).arg(source)
         };
         // It makes the ledger.
         load(&database.conninfo(), &first).run(PATIENCE).expect_code(0);

@@ -31,11 +31,13 @@ fn replace_beside_when(database: &Database, source: &Path, when: &str, changes: 
         scope.spawn(|| {
             database.sql(&format!(
                 "BEGIN; LOCK TABLE t IN ACCESS SHARE MODE; \
-                 DO $$ BEGIN FOR i IN 1..3000 LOOP \
+                 DO $$ BEGIN FOR i IN 1..60000 LOOP \
                      EXIT WHEN EXISTS ({when}); PERFORM pg_sleep(0.01); \
                  END LOOP; END $$; {changes}; COMMIT"
             ));
         });
+        let held = "SELECT count(*) FROM pg_locks WHERE relation = 't'::regclass AND mode = 'AccessShareLock' AND granted";
+        assert!(database.wait_for(held, 1, || true));
         load(database, &[source]).args(["--mode", "replace", "--lock-timeout", "100ms"]).run(PATIENCE)
     })
 }

@@ -73,7 +73,7 @@ fn longest_wait_of_writers(
 ) -> Duration {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| database.try_sql(&format!("BEGIN; {left_open}; SELECT pg_sleep(60)")));
+        scope.spawn(|| database.try_sql(&format!("BEGIN; {left_open}; SELECT pg_sleep(600)")));
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         assert!(database.wait_for(naps, 1, || true));
         let writer = scope.spawn(|| {

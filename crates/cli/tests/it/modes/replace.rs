@@ -384,10 +384,13 @@ fn readers_see_the_old_rows_until_they_see_the_new_ones() {
 fn indexes_of_a_new_table_are_built_side_by_side_in_the_memory_that_suits_them() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(64, 1, ROWS));
-    // Each build takes a while, so that those of one session cannot be taken for side by side.
+    // The first build ends when another one has begun, or would be the only one for a minute.
     let builds = "CREATE TABLE build (name text, memory bigint, began timestamptz, ended timestamptz); \
         CREATE FUNCTION note_build() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
-            PERFORM pg_sleep(0.2); \
+            IF NOT EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_identity LIKE '%howdah_new%') THEN RETURN; END IF; \
+            FOR i IN 1..6000 LOOP EXIT WHEN EXISTS (SELECT FROM public.build) OR (SELECT count(*) FROM pg_stat_activity \
+                WHERE datname = current_database() AND state = 'active' AND query ~ 'CREATE.*INDEX.*howdah_new') > 1; \
+                PERFORM pg_stat_clear_snapshot(), pg_sleep(0.01); END LOOP; \
             INSERT INTO public.build SELECT c.relname, pg_size_bytes(current_setting('maintenance_work_mem')), now(), \
                 clock_timestamp() \
             FROM pg_event_trigger_ddl_commands() d JOIN pg_class c ON c.oid = d.objid WHERE c.relname LIKE 'howdah_new%'; \

@@ -546,7 +546,7 @@ fn what_others_store_in_between_is_looked_for_again() {
             let other = scope.spawn(|| {
                 database.sql(&format!(
                     "SET session_replication_role = replica; BEGIN; LOCK TABLE gate IN ACCESS EXCLUSIVE MODE; \
-                     DO $$ BEGIN FOR i IN 1..3000 LOOP \
+                     DO $$ BEGIN FOR i IN 1..60000 LOOP \
                          PERFORM pg_stat_clear_snapshot(); \
                          IF ({waits}) > 0 THEN EXIT; END IF; PERFORM pg_sleep(0.01); \
                      END LOOP; END $$; INSERT INTO t VALUES (9, 2); COMMIT"
@@ -556,7 +556,7 @@ fn what_others_store_in_between_is_looked_for_again() {
             while database.value(held) == "0" {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
-            let options = ["--atomic", "--lock-timeout", "30s"];
+            let options = ["--atomic", "--lock-timeout", "10min"];
             let done = skipping(&database, &source, &options).run(PATIENCE).expect_code(3);
             other.join().unwrap();
             done
@@ -581,7 +581,7 @@ fn parts_that_are_in_are_not_taken_for_lost_where_another_is_refused_again() {
     database.sql(
         "CREATE TABLE t (id int PRIMARY KEY, note text); \
          CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-             FOR i IN 1..3000 LOOP \
+             FOR i IN 1..60000 LOOP \
                  EXIT WHEN (SELECT count(*) FROM howdah.step WHERE name = 'part') > 1; PERFORM pg_sleep(0.01); \
              END LOOP; \
              RAISE 'refused by a trigger' USING ERRCODE = 'check_violation'; END $$; \

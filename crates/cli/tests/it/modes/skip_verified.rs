@@ -34,7 +34,7 @@ fn records_that_an_earlier_run_has_left_out_do_not_differ() {
         let database = Server::shared(15).database();
         database.sql(
             "CREATE TABLE t (id int PRIMARY KEY, note text, n int CHECK (n > 0)); \
-             CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'; \
+             CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(600); RETURN NULL; END'; \
              CREATE TRIGGER nap AFTER INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
         );
         let options =

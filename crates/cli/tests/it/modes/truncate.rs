@@ -1,11 +1,12 @@
 //! A table is emptied once for each job, whatever happens to the load.
 
 use super::load;
+use crate::gate::{move_gate_behind, remove_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
 use crate::indexes::schema;
 use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const ROWS: u64 = 20_000;
 
@@ -53,28 +54,23 @@ fn a_table_is_emptied_once_though_its_load_is_killed() {
     side_by_side(MAJORS, |major| {
         let database = prepared(major);
         let before = schema(&database);
-        database.sql(
-            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
-             CREATE TRIGGER nap BEFORE INSERT ON t FOR EACH STATEMENT EXECUTE FUNCTION nap()",
-        );
+        shut_gate_behind(&database, 0);
         let command =
             load(&database, &[&source]).args(["--mode", "truncate", "--chunk-size", "64kB", "--jobs", "2"]);
         for chunks in [0, 1, 8] {
+            move_gate_behind(&database, chunks);
             let mut running = command.spawn();
-            let deadline = Instant::now() + PATIENCE;
-            let sql = format!(
+            let reached = format!(
                 "SELECT (SELECT count(*) FROM howdah.step) > 0 AND (SELECT count(*) FROM howdah.chunk) >= {chunks}"
             );
-            let reached = || database.try_rows(&sql).is_ok_and(|rows| rows[0][0].as_deref() == Some("t"));
-            while !reached() && running.is_running() {
-                assert!(Instant::now() < deadline, "PostgreSQL {major}: the table is not emptied");
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            let is_reached = database.wait_for(&reached, 1, || running.is_running());
+            assert!(is_reached, "PostgreSQL {major}: {}", running.stderr_so_far());
             running.kill();
             database.sql(END_SESSIONS);
             // Rows of others that come between two runs are not the job's to delete.
             database.sql(&format!("INSERT INTO t VALUES (-1 - {chunks}, 0, 0, 'other')"));
         }
+        remove_gate(&database);
         command.run(PATIENCE).expect_code(0);
         assert_eq!(
             database.value("SELECT count(*) FROM t WHERE id > 0"),
@@ -84,7 +80,6 @@ fn a_table_is_emptied_once_though_its_load_is_killed() {
         assert_eq!(database.value("SELECT count(*) FROM t WHERE id < 0"), "3", "PostgreSQL {major}");
         assert_eq!(database.value("SELECT count(*) FROM t WHERE note = 'old'"), "0", "PostgreSQL {major}");
         assert_eq!(database.value("SELECT count(*) FROM howdah.undo WHERE undone_at IS NULL"), "0");
-        database.sql("DROP TRIGGER nap ON t; DROP FUNCTION nap");
         assert_eq!(schema(&database), before, "PostgreSQL {major}");
         command.arg("--force").run(PATIENCE).expect_code(0);
         assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string(), "forced: emptied once more");
@@ -150,7 +145,7 @@ fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
     let database = prepared(18);
     std::thread::scope(|scope| {
         // A report holds the table; whoever reads it meanwhile waits half a second at most.
-        scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(90); COMMIT"));
+        scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(600); COMMIT"));
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         while database.value(naps) == "0" {
             std::thread::sleep(Duration::from_millis(5));
@@ -161,9 +156,8 @@ fn readers_do_not_wait_behind_us_for_longer_than_the_lock_timeout() {
         while database.value(waits) == "0" && running.is_running() {
             std::thread::sleep(Duration::from_millis(2));
         }
-        let start = Instant::now();
+        // The server's own clock, which knows nothing of how long it takes to log in.
         database.sql("SET lock_timeout = '2s'; SELECT count(*) FROM t");
-        assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         wait_for_words(&mut running, "trying again in");
         database.sql(END_SLEEPERS);
         let finished = running.wait(PATIENCE).expect_code(0);
@@ -187,7 +181,7 @@ fn who_holds_a_table_is_told_with_its_state_to_a_role_that_acts_as_another_one()
     ));
     let to = database.conninfo().replace("user=postgres", &format!("user=login_{name}"));
     std::thread::scope(|scope| {
-        scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(90); COMMIT"));
+        scope.spawn(|| database.try_sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(600); COMMIT"));
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         assert!(database.wait_for(naps, 1, || true));
         let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);

@@ -155,13 +155,13 @@ fn beside(database: &Database, change: &str, options: &[&str]) -> [u64; 5] {
     let waiting = "SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid";
     let slowly = format!(
         "BEGIN; INSERT INTO t VALUES (2, 'other'); {change}; \
-         DO $$ BEGIN FOR i IN 1..2000 LOOP EXIT WHEN EXISTS ({waiting}); PERFORM pg_sleep(0.01); END LOOP; END $$; COMMIT"
+         DO $$ BEGIN FOR i IN 1..60000 LOOP EXIT WHEN EXISTS ({waiting}); PERFORM pg_sleep(0.01); END LOOP; END $$; COMMIT"
     );
     std::thread::scope(|scope| {
         scope.spawn(|| database.sql(&slowly));
         let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         assert!(database.wait_for(waits, 1, || true));
-        changes(&load(database, &[&source]).args(["--key", "id", "--lock-timeout", "30s"]).args(options))
+        changes(&load(database, &[&source]).args(["--key", "id", "--lock-timeout", "10min"]).args(options))
     })
 }
 
@@ -225,13 +225,13 @@ fn rows_that_others_delete_meanwhile_are_not_held_back() {
         scope.spawn(|| {
             database.sql(&format!(
                 "SET session_replication_role = replica; BEGIN; LOCK TABLE gate IN ACCESS EXCLUSIVE MODE; \
-                 DO $$ BEGIN FOR i IN 1..3000 LOOP EXIT WHEN ({waits}) > 0; PERFORM pg_sleep(0.01); END LOOP; END $$; \
+                 DO $$ BEGIN FOR i IN 1..60000 LOOP EXIT WHEN ({waits}) > 0; PERFORM pg_sleep(0.01); END LOOP; END $$; \
                  DELETE FROM t WHERE id = 2; COMMIT"
             ));
         });
         assert!(database.wait_for(held, 1, || true));
         let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--delete-missing"]);
-        merge.args(["--lock-timeout", "30s"]).run(PATIENCE).expect_code(0).stderr
+        merge.args(["--lock-timeout", "10min"]).run(PATIENCE).expect_code(0).stderr
     });
     assert!(told.contains("0 inserted, 0 updated, 1 unchanged, 1 deleted"), "{told}");
     assert!(!told.contains("held back"), "{told}");
@@ -249,14 +249,16 @@ fn a_row_that_gets_the_key_of_a_record_meanwhile_is_not_lost_with_those_that_are
             database.sql(
                 "CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (5, 'a'), (7, 'b')",
             );
-            let slowly = "BEGIN; DELETE FROM t WHERE id = 5; UPDATE t SET id = 5 WHERE id = 7; SELECT pg_sleep(4); COMMIT";
-            std::thread::scope(|scope| {
-                scope.spawn(|| database.sql(slowly));
-                let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
-                assert!(database.wait_for(waits, 1, || true));
-                let options = ["--mode", "merge", "--key", "id", "--delete-missing", "--lock-timeout", "30s"];
-                changes(&load(&database, &[&source]).args(options).arg(atomic))
-            });
+            let other = database.connect();
+            other.sql("BEGIN; DELETE FROM t WHERE id = 5; UPDATE t SET id = 5 WHERE id = 7");
+            let options = ["--mode", "merge", "--key", "id", "--delete-missing", "--lock-timeout", "10min"];
+            let mut running = load(&database, &[&source]).args(options).arg(atomic).spawn();
+            // For the other's transaction to end, that is.
+            let waits = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+                WHERE NOT l.granted AND l.locktype = 'transactionid' AND a.datname = current_database()";
+            assert!(database.wait_for(waits, 1, || running.is_running()), "{}", running.stderr_so_far());
+            other.sql("COMMIT");
+            running.wait(PATIENCE).expect_code(0);
             let what = format!("PostgreSQL {major}, {atomic}");
             assert_eq!(database.value(ROWS), "5a", "{what}");
             assert_nothing_left(&database, &what);

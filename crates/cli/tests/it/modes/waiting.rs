@@ -1,6 +1,7 @@
 //! What others do to a table while rows wait to come into it, and what its keys are compared by.
 
 use super::{changes, load};
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::indexes::kills::{CHUNKS, wait_for};
 use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, MAJORS, Server};
@@ -25,23 +26,20 @@ fn rows_that_wait_are_not_cast_to_what_a_column_has_become() {
         let database = Server::shared(major).database();
         database.sql("CREATE TABLE t (id int PRIMARY KEY, zip int)");
         let load = load(&database, &[&source]).args(mode.iter().copied());
-        // The table is held as soon as its rows wait, and until the load is killed.
-        std::thread::scope(|scope| {
-            let killing = scope.spawn(|| {
-                let held = "BEGIN; DO $$ BEGIN FOR i IN 1..3000 LOOP \
-                     EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'staging\\_%'); PERFORM pg_sleep(0.01); \
-                     END LOOP; END $$; LOCK TABLE t IN SHARE MODE; SELECT pg_sleep(90)";
-                let _ = database.try_sql(held);
-            });
-            let mut running = load.clone().args(["--lock-timeout", "60s"]).spawn();
-            let hit = wait_for(&database, &mut running, CHUNKS, 1);
-            let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
-            let waits = hit && wait_for(&database, &mut running, waits, 1);
-            running.kill();
-            database.sql(END_SLEEPERS);
-            assert!(waits, "{mode:?}: the load was over before it was killed");
-            killing.join().unwrap();
-        });
+        // The table is held before its rows wait, and until the load is killed.
+        shut_gate_behind(&database, 0);
+        let mut running = load.clone().args(["--lock-timeout", "10min"]).spawn();
+        let staged = "SELECT count(*) FROM pg_class WHERE relname LIKE 'staging\\_%'";
+        assert!(wait_for(&database, &mut running, staged, 1), "{mode:?}\n{}", running.stderr_so_far());
+        let holder = database.connect();
+        holder.sql("BEGIN; LOCK TABLE t IN SHARE MODE");
+        open_gate(&database);
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
+        let waits =
+            wait_for(&database, &mut running, CHUNKS, 1) && wait_for(&database, &mut running, waits, 1);
+        running.kill();
+        drop(holder);
+        assert!(waits, "{mode:?}: the load was over before it was killed");
         database.sql(END_SESSIONS);
         // What waits is not in the table, and not told as if it were.
         let status = |options: &[&str]| {
@@ -102,7 +100,7 @@ fn rows_that_wait_come_into_columns_that_have_grown() {
         let database = Server::shared(major).database();
         database.sql(
             "CREATE FUNCTION nap(int) RETURNS bool LANGUAGE plpgsql AS \
-                 $$ BEGIN IF $1 = 1 THEN PERFORM pg_sleep(60); END IF; RETURN true; END $$; \
+                 $$ BEGIN IF $1 = 1 THEN PERFORM pg_sleep(600); END IF; RETURN true; END $$; \
              CREATE DOMAIN napping AS int CHECK (nap(VALUE)); \
              CREATE TABLE t (id int PRIMARY KEY, zip varchar(5) COLLATE \"C\", amount numeric(6,2), nap napping)",
         );
@@ -135,19 +133,18 @@ fn the_same_when_a_column_changes_in_the_last_moment() {
     for (major, mode) in [(13, &["--mode", "merge", "--key", "id"][..]), (18, &["--atomic"])] {
         let database = Server::shared(major).database();
         database.sql("CREATE TABLE t (id int PRIMARY KEY, zip int, n int)");
-        let refused = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                database.sql(
-                    "BEGIN; LOCK TABLE t IN ACCESS SHARE MODE; \
-                     DO $$ BEGIN FOR i IN 1..3000 LOOP \
-                         EXIT WHEN EXISTS (SELECT FROM pg_class WHERE relname LIKE 'staging\\_%'); PERFORM pg_sleep(0.01); \
-                     END LOOP; END $$; \
-                     ALTER TABLE t ALTER zip TYPE text; SELECT pg_sleep(2); COMMIT",
-                );
-            });
-            let load = load(&database, &[&source]).args(mode.iter().copied());
-            load.args(["--lock-timeout", "20s"]).run(PATIENCE).expect_code(1).stderr
-        });
+        shut_gate_behind(&database, 0);
+        let load = load(&database, &[&source]).args(mode.iter().copied());
+        let mut running = load.args(["--lock-timeout", "10min"]).spawn();
+        let staged = "SELECT count(*) FROM pg_class WHERE relname LIKE 'staging\\_%'";
+        assert!(wait_for(&database, &mut running, staged, 1), "{mode:?}\n{}", running.stderr_so_far());
+        let other = database.connect();
+        other.sql("BEGIN; ALTER TABLE t ALTER zip TYPE text");
+        open_gate(&database);
+        let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 't'::regclass";
+        assert!(wait_for(&database, &mut running, waits, 1), "{mode:?}\n{}", running.stderr_so_far());
+        other.sql("COMMIT");
+        let refused = running.wait(PATIENCE).expect_code(1).stderr;
         assert!(refused.contains(RETYPED), "{mode:?}\n{refused}");
         assert_eq!(zips(&database), "", "{mode:?}");
     }
@@ -310,7 +307,7 @@ fn a_published_table_that_others_hold_is_waited_for_as_long_as_was_said() {
     let plan =
         howdah("plan").args(["--format", "csv", "--header", "--table", "t", "--to", &database.conninfo()]);
     let plan = plan.args(["--mode", "merge", "--key", "id", "--lock-timeout", "300ms", "--retry-for", "0s"]);
-    let held = "SET application_name = 'somebody'; BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(90)";
+    let held = "SET application_name = 'somebody'; BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(600)";
     let told = std::thread::scope(|scope| {
         let holding = scope.spawn(|| drop(database.try_sql(held)));
         let locked = "SELECT count(*) FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock' AND relation = 't'::regclass";

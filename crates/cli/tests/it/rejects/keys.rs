@@ -235,9 +235,9 @@ fn rows_that_come_before_those_they_refer_to_come_in_by_the_hint() {
     database.sql(
         "CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (id int, parent int REFERENCES parent)",
     );
-    // So much later do rows of the parent come.
+    // Rows of the parent come much later: what was refused by then ends the load before.
     database.sql(
-        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1); RETURN NULL; END'; \
+        "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(600); RETURN NULL; END'; \
          CREATE TRIGGER pause BEFORE INSERT ON parent FOR EACH STATEMENT EXECUTE FUNCTION pause()",
     );
     let load = || howdah("load").args(["--to", &database.conninfo(), "--on-error", "skip"]);

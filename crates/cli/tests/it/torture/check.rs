@@ -108,7 +108,7 @@ impl Before {
 
     /// Sessions that begin just behind a reload may still have what was there before it.
     fn settings_that_differ(&self, world: &World<'_>, stage: &Stage) -> Option<String> {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
             let settings = world.settings(&stage.database);
             if settings == self.settings {
@@ -276,7 +276,7 @@ fn numbers(stage: &Stage, place: &str, before: i64) -> Option<String> {
 
 /// Sessions of the load end soon after it.
 pub(super) fn wait_for_sessions(stage: &Stage) -> Option<String> {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(100);
     while stage.sessions() > 0 {
         if Instant::now() > deadline {
             return Some("sessions of a load that has ended".to_owned());

@@ -99,7 +99,7 @@ impl Knobs {
             ("--encode", self.encode),
             ("--partitions", self.partitions),
             ("--ledger", self.ledger),
-            ("--retry-for", if self.patient { "30s" } else { "0s" }),
+            ("--retry-for", if self.patient { "5min" } else { "0s" }),
             ("--toast-compression", self.toast_compression),
             ("--memory", self.memory),
             ("--nul", self.nul),

@@ -306,7 +306,7 @@ impl Stage {
     /// `howdah load` of what a job has rejected, mended by now.
     pub(super) fn load_mended(&self, world: &World<'_>, job: &str, path: &Path) -> HowdahCommand {
         let Knobs { ledger, patient, .. } = self.scenario.knobs;
-        let retry_for = if patient { "30s" } else { "0s" };
+        let retry_for = if patient { "5min" } else { "0s" };
         let load = howdah("load").args(["--rejects", job, "--to", &self.to(world), "--ledger", ledger]);
         load.args(["--retry-for", retry_for]).arg(path).envs(world.clock_env())
     }

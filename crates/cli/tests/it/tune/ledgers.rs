@@ -65,7 +65,7 @@ fn a_role_that_may_not_change_the_server_keeps_nobody_from_it() {
         let before = auto_conf(&server);
         database.sql("CREATE ROLE nobody LOGIN");
         let to = database.conninfo().replace("user=postgres", "user=nobody");
-        let sleeping = format!("{MARK}, pg_sleep(60)");
+        let sleeping = format!("{MARK}, pg_sleep(600)");
         let mut forger =
             std::process::Command::new(howdah_testkit::psql()).args([&to, "-c", &sleeping]).spawn().unwrap();
         assert!(database.wait_for(MARKS, 1, || true));

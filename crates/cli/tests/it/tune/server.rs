@@ -1,7 +1,7 @@
 //! Settings of the whole server. Each test has a server of its own: these settings are everybody's.
 
 use super::{GATE, HELD, held, load, plan};
-use crate::gate::{open_gate, shut_gate_behind};
+use crate::gate::{open_gate, remove_gate, shut_gate_behind};
 use crate::indexes::{CHUNKS, restore, wait_for};
 use crate::known::signal;
 use crate::scene::{Files, PATIENCE, csv, howdah};
@@ -186,7 +186,7 @@ fn a_load_that_was_stopped_while_it_tunes_keeps_no_other_from_that() {
         signal(&stopped, "STOP");
         database.sql("DELETE FROM gate");
         let other = files.put("b.csv", &csv(49, ROWS + 1, 300));
-        let told = load(&database, &other, "server").args(["--retry-for", "30s"]).run(PATIENCE);
+        let told = load(&database, &other, "server").args(["--retry-for", "10min"]).run(PATIENCE);
         signal(&stopped, "CONT");
         let told = told.expect_code(0).stderr;
         assert!(told.contains("set for the whole server while rows come"), "PostgreSQL {major}: {told}");
@@ -419,9 +419,11 @@ fn what_a_role_may_not_put_back_is_named_with_who_may() {
     let shape = crate::indexes::schema(&database);
     let load = howdah("load").args(["--format", "csv", "--header", "--table", "s.t", "--tune", "server"]);
     let load = load.args(["--to", &database.conninfo(), "--indexes", "rebuild", "--chunk-size", "64kB"]);
+    shut_gate_behind(&database, 1);
     let mut running = load.arg(&source).spawn();
     assert!(wait_for(&database, &mut running, CHUNKS, 1), "{}", running.stderr_so_far());
     running.kill();
+    remove_gate(&database);
     database.sql("GRANT USAGE ON SCHEMA howdah TO owner; GRANT ALL ON ALL TABLES IN SCHEMA howdah TO owner");
     let to = database.conninfo().replace("user=postgres", "user=owner");
     let as_owner = || howdah("restore").args(["--to", &to]).run(PATIENCE).expect_code(1).stderr;

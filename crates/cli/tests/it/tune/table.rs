@@ -352,7 +352,8 @@ fn of_two_loads_the_last_puts_back() {
 fn signals_and_errors_put_tables_back() {
     for signal in ["INT", "TERM", "HUP"] {
         let (database, _files, source) = prepared(15, WITH_OPTIONS);
-        database.sql(&pause(0.5));
+        // A chunk under way comes in, and the next ones take long enough for the signal to come between.
+        database.sql(&pause(0.9));
         let before = schema(&database);
         let mut running = load(&database, &source, "table").spawn();
         assert!(wait_for(&database, &mut running, CHUNKS, 1));
