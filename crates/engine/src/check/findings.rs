@@ -14,6 +14,7 @@ use howdah_target::check::facts::Facts;
 use howdah_target::check::found::{self, Found};
 use howdah_target::check::rows::Rows;
 use howdah_target::check::rules::{self, Rule, Rules, Unchecked};
+use howdah_target::check::{defaults, entries};
 use howdah_target::ledger::{Ledger, RejectKind};
 use howdah_target::session::Session;
 use std::collections::HashMap;
@@ -95,13 +96,7 @@ pub(super) async fn ask(run: &Run, ledger: &Ledger, keeps: bool) -> Result<Findi
 
 /// Leaves the transaction open in which the rules were asked.
 async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
-    let mut all = Vec::new();
-    for (table, staging) in staged(&run.plan) {
-        found::analyze(session, &staging.relation).await?;
-        let table = columns_of_all(&run.plan, table, staging)?;
-        all.extend(Rows::new(Facts::read(session, &table).await?, &table, staging, &run.plan.job.arrival));
-    }
-    let Rules { rules, mut unchecked } = rules::rules_in_full(&all, &run.plan.job);
+    let Rules { rules, mut unchecked } = rules_of_all(run, session).await?;
     found::begin(session).await?;
     expect_all(run, session).await?;
     let (rules, refused) = found::feasible(session, rules).await?;
@@ -116,6 +111,31 @@ async fn ask_once(run: &Run, session: &Session) -> Result<Findings> {
         told = count(session, rules, unchecked).await;
     }
     told
+}
+
+/// What all tables demand.
+async fn rules_of_all(run: &Run, session: &Session) -> Result<Rules> {
+    let arrival = &run.plan.job.arrival;
+    let (mut all, mut tables, mut of_defaults) = (Vec::new(), Vec::new(), Rules::default());
+    for (table, staging) in staged(&run.plan) {
+        found::analyze(session, &staging.relation).await?;
+        let table = columns_of_all(&run.plan, table, staging)?;
+        let mut facts = Facts::read(session, &table).await?;
+        let (broken, unchecked) = defaults::tried(session, &mut facts, &table, arrival).await?;
+        let Some(rows) = Rows::new(facts, &table, staging, arrival) else { continue };
+        of_defaults.rules.extend(defaults::rules(&rows, &broken));
+        of_defaults.unchecked.extend(unchecked);
+        all.push(rows);
+        tables.push(table);
+    }
+    let mut of_entries = entries::too_long(session, &all, &tables, arrival).await?;
+    of_entries.unchecked = warned_of(run, of_entries.unchecked);
+    let mut rules = rules::rules_in_full(&all, &run.plan.job);
+    for more in [of_defaults, of_entries] {
+        rules.rules.extend(more.rules);
+        rules.unchecked.extend(more.unchecked);
+    }
+    Ok(rules)
 }
 
 /// What a query would have told, had it been possible here and now: nobody is to take silence for consent.

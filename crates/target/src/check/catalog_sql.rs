@@ -4,7 +4,7 @@
 use crate::tree::tree_of;
 
 /// Columns: type, NOT NULL, default, generation expression, whether a sequence fills it, what columns it is made from, whether it is
-/// computed only when it is read.
+/// computed only when it is read, the characters that it has room for.
 pub(super) const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
            CASE WHEN a.attgenerated = '' \
@@ -20,7 +20,10 @@ pub(super) const COLUMNS_SQL: &str = "\
                    AND ((p.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND p.objid = d.oid) \
                         OR (p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = a.attrelid \
                             AND p.objsubid = a.attnum))), \
-           a.attgenerated = 'v' \
+           a.attgenerated = 'v', \
+           CASE WHEN coalesce(nullif(t.typbasetype, 0::pg_catalog.oid), t.oid) \
+                     IN ('pg_catalog.varchar'::pg_catalog.regtype::pg_catalog.oid, 'pg_catalog.bpchar'::pg_catalog.regtype::pg_catalog.oid) \
+                THEN nullif(CASE t.typtype WHEN 'd' THEN t.typtypmod ELSE a.atttypmod END, -1) - 4 END \
     FROM pg_catalog.pg_attribute a \
     JOIN pg_catalog.pg_type t ON t.oid = a.atttypid \
     LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum \

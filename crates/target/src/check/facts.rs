@@ -28,6 +28,8 @@ pub(super) struct Column {
     pub(super) made_from: Vec<String>,
     /// It is generated when it is read, so that a row is stored for which that fails.
     pub(super) is_virtual: bool,
+    /// It is `varchar` or `char` of so many.
+    pub(super) characters_max: Option<i32>,
 }
 
 /// A CHECK constraint.
@@ -365,6 +367,7 @@ fn column(row: &Row) -> Column {
         is_numbered: row.get(5),
         made_from: row.get(6),
         is_virtual: row.get(7),
+        characters_max: row.get(8),
     }
 }
 

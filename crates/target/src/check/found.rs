@@ -136,9 +136,9 @@ fn cost(plan: &str) -> f64 {
 }
 
 /// Why a rule cannot be asked.
-struct Refusal {
-    sqlstate: String,
-    message: String,
+pub(super) struct Refusal {
+    pub(super) sqlstate: String,
+    pub(super) message: String,
 }
 
 impl Refusal {
@@ -163,7 +163,7 @@ impl Refusal {
         Refusal { sqlstate: String::new(), message }
     }
 
-    fn of(self, rule: &Rule) -> Unchecked {
+    pub(super) fn of(self, rule: &Rule) -> Unchecked {
         let what = match (&rule.column, &rule.constraint) {
             (Some(column), _) => format!("NOT NULL of column {column}"),
             (None, Some(constraint)) => format!("{constraint} ({})", rule.reason),
@@ -178,7 +178,10 @@ impl Refusal {
 }
 
 /// The first value that a statement gives, or what the server has against it.
-async fn under_savepoint(session: &Session, sql: &str) -> Result<std::result::Result<String, Refusal>> {
+pub(super) async fn under_savepoint(
+    session: &Session,
+    sql: &str,
+) -> Result<std::result::Result<String, Refusal>> {
     let run = async |sql: &str| {
         session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
     };

@@ -8,11 +8,17 @@ use super::DOING;
 use super::rules::Rule;
 use crate::error::session_error;
 use crate::session::Session;
-use howdah_model::Result;
+use howdah_model::{Result, sqlstate};
 
 /// Classes of SQLSTATEs that a row may be to blame for. Not that of what is not found (42): a function may find it when a row is stored, by
 /// another `search_path`.
 const ABOUT_A_ROW: &str = "'0A', '21', '22', '23', '2F', '38', '39', '44', '54', 'P0', 'XX'";
+
+/// Another session says the same of it when the row is stored.
+pub(super) fn is_about_a_row(code: &str) -> bool {
+    let is_of_table = [sqlstate::DATA_CORRUPTED, sqlstate::INDEX_CORRUPTED].contains(&code);
+    !is_of_table && code.get(..2).is_some_and(|class| ABOUT_A_ROW.contains(&format!("'{class}'")))
+}
 
 /// A condition that each row must meet, and the rows.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@
 use super::facts::{Column, Facts, KeyPart};
 use super::guarded::Condition;
 use crate::sql::{quote_ident, quote_relation};
-use howdah_model::{Arrival, Mode, StagingPlan, TablePlan};
+use howdah_model::{Arrival, Keep, Mode, StagingPlan, TablePlan};
 use std::collections::BTreeSet;
 
 /// The rows of one table that are checked.
@@ -97,6 +97,25 @@ impl Rows {
             code,
             failing,
         }
+    }
+
+    /// Of several records of a key one counts: the first or last of those that were not refused. Which that is, a load that leaves out
+    /// records knows when no more are refused; only then it takes the others away. See [`crate::arrival::duplicates`].
+    pub(super) fn counts(&self, arrival: &Arrival) -> Option<String> {
+        let order = match arrival.keep {
+            _ if !arrival.has_key() => return None,
+            Keep::Error => return None,
+            Keep::First => "",
+            Keep::Last => " DESC",
+        };
+        let (place, waiting) = (&self.place, &self.waiting);
+        let key: Vec<String> = arrival.key.iter().map(|column| quote_ident(column)).collect();
+        Some(format!(
+            "{place} IN (SELECT d.place FROM (SELECT {place} AS place, \
+                 pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{order}) AS no FROM {waiting}) AS d \
+             WHERE d.no = 1)",
+            key.join(", ")
+        ))
     }
 
     /// Some of these columns' values are not known.

@@ -2,6 +2,7 @@
 //! can tell. All names are quoted; no value stands in them.
 
 mod computed;
+mod generated;
 mod partitions;
 
 use super::facts::{Check, Facts, Foreign, KeyPart, Unique};
@@ -88,6 +89,7 @@ pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool,
     for rows in all {
         let mut of_table = OfTable { rows, all, arrival, makes_partitions, in_full, found: &mut rules };
         of_table.generated();
+        of_table.too_long_for_generated();
         of_table.not_null();
         of_table.not_null_in_leaves();
         rows.facts.checks.iter().for_each(|check| of_table.check(check));
@@ -168,24 +170,6 @@ impl<'a> OfTable<'a> {
         let condition =
             self.rows.condition(expression, sqlstate::CHECK_VIOLATION, format!("{what} cannot be evaluated"));
         self.add(sqlstate::CHECK_VIOLATION, constraint, reason, sql).condition = Some(condition);
-    }
-
-    /// Generated columns that are stored are computed when a row is, and may fail.
-    fn generated(&mut self) {
-        let facts = self.facts();
-        let is_stored =
-            |name: &String| facts.columns.iter().any(|column| column.name == *name && !column.is_virtual);
-        for (name, _) in self.rows.computed.iter().filter(|(name, _)| is_stored(name)) {
-            let column = quote_ident(name);
-            let reason = format!("generated column {name} cannot be computed");
-            let sql = self.where_not(&format!("pg_catalog.num_nulls({column}) < 0"));
-            // Never false: it only may fail.
-            let met = format!("pg_catalog.num_nulls({column}) >= 0");
-            let condition = self.rows.condition(&met, sqlstate::CHECK_VIOLATION, reason.clone());
-            let rule = self.add(sqlstate::CHECK_VIOLATION, name, reason, sql);
-            (rule.column, rule.constraint) = (rule.constraint.take(), None);
-            rule.condition = Some(condition);
-        }
     }
 
     fn not_null(&mut self) {
@@ -390,31 +374,12 @@ impl<'a> OfTable<'a> {
     fn keys_of_rows(&self, unique: &Unique) -> String {
         let (place, from) = (&self.rows.place, self.rows.from());
         let conditions: Vec<String> =
-            unique.predicate.clone().into_iter().chain(self.counts(self.rows)).collect();
+            unique.predicate.clone().into_iter().chain(self.rows.counts(self.arrival)).collect();
         let filter = match conditions.is_empty() {
             true => String::new(),
             false => format!(" WHERE ({})", conditions.join(") AND (")),
         };
         format!("SELECT {place} AS place, {} FROM {from}{filter}", self.fields(unique))
-    }
-
-    /// Of several records of a key one counts: the first or last of those that were not refused. Which that is, a load that leaves out
-    /// records knows when no more are refused; only then it takes the others away. See [`crate::arrival::duplicates`].
-    fn counts(&self, rows: &Rows) -> Option<String> {
-        let order = match self.arrival.keep {
-            _ if !self.arrival.has_key() => return None,
-            Keep::Error => return None,
-            Keep::First => "",
-            Keep::Last => " DESC",
-        };
-        let (place, waiting) = (&rows.place, &rows.waiting);
-        let key: Vec<String> = self.arrival.key.iter().map(|column| quote_ident(column)).collect();
-        Some(format!(
-            "{place} IN (SELECT d.place FROM (SELECT {place} AS place, \
-                 pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{order}) AS no FROM {waiting}) AS d \
-             WHERE d.no = 1)",
-            key.join(", ")
-        ))
     }
 
     /// The keys by which records are merged, of those as well that would not come.
@@ -526,7 +491,8 @@ impl<'a> OfTable<'a> {
         }
         let with_them = self.all.iter().filter(|rows| rows.facts.oid == foreign.oid);
         targets.extend(with_them.map(|rows| {
-            let filter = self.counts(rows).map(|counts| format!(" WHERE {counts}")).unwrap_or_default();
+            let filter =
+                rows.counts(self.arrival).map(|counts| format!(" WHERE {counts}")).unwrap_or_default();
             format!("(SELECT * FROM {}{filter}) AS t", rows.from())
         }));
         let missing = targets.iter().map(|target| format!("NOT EXISTS (SELECT FROM {target} WHERE {same})"));

@@ -1,6 +1,8 @@
 //! `howdah check`: everything that the table would have against the files is told, with its place, and nothing is kept.
 
 mod cases;
+mod defaults;
+mod entries;
 mod forged;
 mod kinds;
 mod others;
