@@ -1,25 +1,92 @@
-//! Partitions and their indexes that do not fit into the server's lock table: what a load would find out at its first chunk.
+//! Tables, partitions and their indexes that do not fit into the server's lock table: what a load would find out at its first chunk, or
+//! when all its rows are there.
 
 use crate::Context;
-use howdah_model::{Jobs, Plan, RelationKind, Result};
+use howdah_model::{Jobs, Mode, Plan, Relation, RelationKind, Result, TablePlan};
 use howdah_target::session::{Session, partitions, partitions::Locks};
+use std::collections::BTreeMap;
 
 /// The beginning of the note; an earlier run's plan has it already.
 const FULL: &str = "a chunk with rows for all partitions locks";
 
-/// Says of each partitioned table how many sessions may fill the lock table.
+/// Says what of a load may fill the lock table.
 pub(super) async fn tell(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    tell_of_chunks(context, session, plan).await?;
+    tell_of_indexes(context, session, plan).await?;
+    tell_of_end(context, session, plan).await
+}
+
+/// By how many sessions that copy into a partitioned table.
+async fn tell_of_chunks(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
     let jobs = plan.job.jobs;
-    let is_copied_into = |table: &&mut howdah_model::plan::TablePlan| {
-        table.table.kind == RelationKind::Partitioned && table.staging.is_none()
-    };
+    let is_copied_into =
+        |table: &&mut TablePlan| table.table.kind == RelationKind::Partitioned && table.staging.is_none();
     for table in plan.tables.iter_mut().filter(is_copied_into) {
         table.notes.retain(|note| !note.starts_with(FULL));
-        let counting = partitions::locks(session, &table.table);
+        let oids = [table.table.oid];
+        let counting = partitions::locks(session, &oids);
         let locks = context.connection.attend(session, counting).await?;
         table.notes.extend(told(locks, jobs));
     }
     Ok(())
+}
+
+/// Indexes of a partitioned table go with those of all its partitions.
+async fn tell_of_indexes(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    let mut told = Vec::new();
+    for indexes in plan.indexes.iter().filter(|indexes| !indexes.rebuilt.is_empty()) {
+        let is_it = |table: &&TablePlan| {
+            table.table.relation == indexes.relation && table.table.kind == RelationKind::Partitioned
+        };
+        let Some(table) = plan.tables.iter().find(is_it) else { continue };
+        let oids = [table.table.oid];
+        let locks = context.connection.attend(session, partitions::locks(session, &oids)).await?;
+        let what = format!("to drop and rebuild indexes of {} locks", indexes.relation);
+        told.extend(overfull(locks, &what, "give --indexes keep"));
+    }
+    plan.warnings.extend(told);
+    Ok(())
+}
+
+/// A staging table, the sequence of its places, and the table of its wide values with its index.
+const OF_STAGING: u64 = 4;
+/// Fewer tables than this fit into the smallest lock table (`max_locks_per_transaction` is ten at least), unless they have partitions.
+const TABLES_FEW: usize = 16;
+
+/// Rows that wait may come in by one transaction, and their staging tables go by one.
+async fn tell_of_end(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+    let staged: BTreeMap<&Relation, u32> = plan
+        .tables
+        .iter()
+        .filter_map(|table| Some((&table.staging.as_ref()?.relation, table.table.oid)))
+        .collect();
+    let arrival = &plan.job.arrival;
+    let at_once = arrival.atomic || arrival.mode == Mode::Replace;
+    let has_partitions = plan.tables.iter().any(|table| table.table.kind == RelationKind::Partitioned);
+    if arrival.check || staged.len() < TABLES_FEW && !(has_partitions && at_once) {
+        return Ok(());
+    }
+    // What is to be made has no OID yet, and is one table more.
+    let there: Vec<u32> = staged.values().copied().filter(|oid| at_once && *oid != 0).collect();
+    let mut locks = context.connection.attend(session, partitions::locks(session, &there)).await?;
+    let new = if at_once { staged.len() - there.len() } else { 0 };
+    locks.objects += staged.len() as u64 * OF_STAGING + new as u64;
+    plan.warnings.extend(overfull(
+        locks,
+        "the transaction that ends this load locks",
+        "load fewer tables at once",
+    ));
+    Ok(())
+}
+
+/// What one transaction locks is more than there is room for. There may be some more of it than the server has reckoned with: it is not refused.
+fn overfull(Locks { objects, room }: Locks, what: &str, instead: &str) -> Option<String> {
+    (objects > room).then(|| {
+        format!(
+            "{what} {objects} tables and indexes, and the server's lock table is made for {room}: raise max_locks_per_transaction, which takes \
+             a restart, or {instead}"
+        )
+    })
 }
 
 /// So many sessions a load that finds their number by itself may come to beside what others do.

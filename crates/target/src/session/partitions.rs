@@ -9,7 +9,7 @@ use super::bounds::{self, BoundOf};
 use super::column_types::ColumnTypes;
 use crate::error::session_error;
 use crate::steady::{Reading, expect_told};
-use crate::tree;
+use crate::tree::{self, tree_of};
 use howdah_model::route::{
     Destination, KeyKind, LEAF_ROWS_MIN, Leaf, Partition, PartitionKey, PartitionedTable, RoutePlan, Strategy,
 };
@@ -98,13 +98,14 @@ const LOCKS_SQL: &str = "\
               + pg_catalog.current_setting('max_wal_senders')::pg_catalog.int8 \
               + pg_catalog.current_setting('max_prepared_transactions')::pg_catalog.int8)";
 
-/// Counts them.
+/// Counts those of the tables with these OIDs.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn locks(session: &Session, table: &Table) -> Result<Locks> {
-    let sql = format!("{} {LOCKS_SQL}", tree::BY_OID_SQL);
-    let rows = session.client().query_typed(&sql, &[(&table.oid, Type::OID)]).await;
+pub async fn locks(session: &Session, oids: &[u32]) -> Result<Locks> {
+    let sql =
+        format!("{}{LOCKS_SQL}", tree_of!("oid FROM pg_catalog.unnest($1::pg_catalog.oid[]) AS given (oid)"));
+    let rows = session.client().query_typed(&sql, &[(&oids, Type::OID_ARRAY)]).await;
     let rows = rows.map_err(|error| session_error(&error, "counting the partitions of the table"))?;
     let number = |at: usize| rows.first().map_or(0, |row| row.get::<_, i64>(at).max(0).unsigned_abs());
     Ok(Locks { objects: number(0), room: number(1) })
