@@ -1,7 +1,8 @@
 //! Statements of a load that somebody cancels (`pg_cancel_backend`): the load ends and says why, in whatever form rows were sent, and the same
 //! command goes on.
 
-use crate::scene::{Files, PATIENCE, Scene, csv};
+use crate::gate::{open_gate, shut_gate_behind};
+use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, Running, Server};
 use std::path::PathBuf;
 
@@ -110,4 +111,86 @@ fn a_load_whose_analyze_is_cancelled_is_done_and_says_so() {
     let told = running.wait(PATIENCE).expect_code(0).stderr;
     assert!(told.contains("warning: ANALYZE of public.t was not done: "), "{told}");
     scene.assert_exact("analyze");
+}
+
+/// Page by page, until it is cancelled.
+#[test]
+fn a_load_whose_vacuum_is_cancelled_is_done_and_says_so() {
+    let plain = csv(85, 1, ROWS);
+    let files = Files::new();
+    let source = [files.put("a.csv", &plain)];
+    for (major, options) in [(13, &["--after", "vacuum"] as &[&str]), (18, &["--after", "vacuum,analyze"])] {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        let name = scene.database.name().to_owned();
+        scene.database.sql(&format!(
+            "ALTER DATABASE {name} SET vacuum_cost_delay = 100; ALTER DATABASE {name} SET vacuum_cost_limit = 1"
+        ));
+        let mut running = load(&scene, &source, options).spawn();
+        let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND state = 'active' AND query ~ '^VACUUM'";
+        while scene.database.value(cancel) == "0" {
+            assert!(running.is_running(), "over before it was cancelled");
+        }
+        let told = running.wait(PATIENCE).expect_code(0).stderr;
+        let says = "warning: VACUUM of public.t was not done: the server says: canceling statement due to user request; \
+                    all rows are in";
+        assert!(told.contains(says), "{told}");
+        assert!(!told.contains("ANALYZE of public.t was not done"), "{told}");
+        scene.assert_exact(&format!("PostgreSQL {major}"));
+        assert_eq!(scene.database.value("SELECT status FROM howdah.job"), "done");
+    }
+}
+
+/// Those that look what the others wait for, whether there is room, and who waits for them; one of them holds the job.
+#[test]
+fn a_load_goes_on_whose_looks_at_the_server_are_cancelled() {
+    let plain = csv(86, 1, ROWS);
+    let files = Files::new();
+    let source = [files.put("a.csv", &plain)];
+    for options in [&[] as &[&str], &["--atomic"]] {
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        shut_gate_behind(&scene.database, 0);
+        let mut running = load(&scene, &source, options).spawn();
+        let waits = "SELECT count(*) FROM pg_stat_activity \
+                     WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        while scene.database.value(waits) == "0" {
+            assert!(running.is_running(), "{}", running.stderr_so_far());
+        }
+        let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'active' \
+                        AND query ~ 'pg_stat_get_activity|pg_replication_slots|pg_stat_get_db_numbackends'";
+        let session = scene.database.connect();
+        let mut cancelled = 0;
+        while cancelled < 20 {
+            cancelled += session.rows(cancel)[0][0].as_ref().unwrap().parse::<u32>().unwrap();
+            assert!(running.is_running(), "{options:?}: {}", running.stderr_so_far());
+        }
+        open_gate(&scene.database);
+        let told = running.wait(PATIENCE).expect_code(0).stderr;
+        assert!(!told.contains("57014") && !told.contains("warning"), "{options:?}: {told}");
+        scene.assert_exact(&format!("{options:?}"));
+    }
+}
+
+/// The rows are in; the sequence is for its owner to move.
+#[test]
+fn a_load_that_is_kept_from_moving_a_sequence_says_so() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,n\n7,1\n9,2\n");
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id serial PRIMARY KEY, n int)");
+    let holder = database.connect();
+    holder.sql("BEGIN; ALTER SEQUENCE t_id_seq INCREMENT BY 1");
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--header"]);
+    let mut running = load.arg(&source).spawn();
+    let cancel = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity \
+                  WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()";
+    while database.value(cancel) == "0" {
+        assert!(running.is_running(), "{}", running.stderr_so_far());
+    }
+    let told = running.wait(PATIENCE).expect_code(0).stderr;
+    let says = "sequence public.t_id_seq may stay behind the rows that were loaded";
+    assert!(told.contains(says) && told.contains("setval("), "{told}");
+    holder.sql("ROLLBACK");
+    assert_eq!(database.value("SELECT count(*) FROM t"), "2");
 }
