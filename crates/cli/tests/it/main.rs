@@ -56,6 +56,7 @@ mod modes;
 mod moved;
 mod names;
 mod null_spellings;
+mod observed;
 mod output;
 mod outside;
 mod parts;
