@@ -20,6 +20,7 @@ use howdah_model::{Plan, RejectsOf, Result, ValueSettings, counted, plural, sqls
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use layout::{Layout, Layouts};
+use place::Judged;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -51,7 +52,7 @@ pub async fn write_files(
     path: &Path,
 ) -> Result<Vec<(PathBuf, u64)>> {
     let (ledger, session) = (Ledger::new(schema), connection.open().await?);
-    let written = write(connection, &ledger, &session, row, path, &BTreeSet::new()).await;
+    let written = write(connection, &ledger, &session, row, path, &Judged::default()).await;
     written
         .and_then(|replaced| {
             replaced.kept.first().map_or(Ok(replaced.written), |path| Err(writer::busy(path)))
@@ -115,14 +116,14 @@ impl Replaced {
     }
 }
 
-/// `others` are left as they are.
+/// Files of others are left as they are.
 async fn write(
     connection: &Connection,
     ledger: &Ledger,
     session: &Session,
     row: &JobRow,
     path: &Path,
-    others: &BTreeSet<PathBuf>,
+    judged: &Judged,
 ) -> Result<Replaced> {
     let files = connection.attend(session, ledger.rejected_files(session, &row.job_id)).await?;
     let layouts = Layouts::new(&row.plan);
@@ -136,11 +137,8 @@ async fn write(
         let head = layouts.all[group.0].head(group.1);
         let path = path_of(&layouts, path, &groups, *group);
         expect_no_source(&row.plan, &path)?;
-        if others.contains(&path) {
-            kept.push(path);
-            continue;
-        }
-        match Writer::new(head, path.clone())? {
+        // Looked at behind the lock that the writer holds.
+        match Writer::new(head, path.clone())?.filter(|_| !judged.is_of_another(&path)) {
             Some(writer) => _ = written.insert(*group, writer),
             None => kept.push(path),
         }
@@ -200,19 +198,21 @@ async fn replace(
     file: &RejectFile,
 ) -> Result<Replaced> {
     let session = connection.open().await?;
-    let others = file.others(ledger, &session, &row.job_id, &row.plan).await?;
-    let mut replaced = write(connection, ledger, &session, row, file.path(), &others).await?;
+    let judged = file.judge(ledger, &session, &row.job_id, &row.plan).await?;
+    let mut replaced = write(connection, ledger, &session, row, file.path(), &judged).await?;
     if row.plan.job.rejects_of.is_some() {
         // Beside the file that it has read may stand others of the same job, not loaded yet.
         return Ok(replaced);
     }
-    let is_written = |name: &PathBuf| replaced.written.iter().any(|(other, _)| other == name);
-    for name in
-        names(&row.plan, file.path()).iter().filter(|name| !is_written(name) && !others.contains(*name))
-    {
-        writer::remove_older(&row.plan, name)?;
+    let is_done = |name: &PathBuf| {
+        replaced.written.iter().any(|(other, _)| other == name) || replaced.kept.contains(name)
+    };
+    for name in names(&row.plan, file.path()).into_iter().filter(|name| !is_done(name)) {
+        let is_left = !writer::remove_older(&row.plan, &name, |name| !judged.is_of_another(name))?;
+        if is_left && name == file.path() {
+            replaced.older = Some(name);
+        }
     }
-    replaced.older = others.into_iter().find(|name| name == file.path() && !replaced.kept.contains(name));
     Ok(replaced)
 }
 

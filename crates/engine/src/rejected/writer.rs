@@ -106,12 +106,15 @@ fn place_of(path: &Path) -> std::io::Result<PathBuf> {
 /// been given the rights that it has. What an earlier run has left, or somebody has put there, is removed and not written to; but a file that
 /// is locked is being written.
 fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<Option<File>> {
-    if is_locked(unfinished) {
-        return Ok(None);
-    }
-    match std::fs::remove_file(unfinished) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    // Whoever takes it away holds its lock meanwhile: by its name another one could go that has come there since.
+    match left_behind(unfinished) {
+        Left::Busy => return Ok(None),
+        Left::Nothing => {}
+        Left::Other => std::fs::remove_file(unfinished)?,
+        Left::Own(locked) => {
+            std::fs::remove_file(unfinished)?;
+            drop(locked);
+        }
     }
     let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(unfinished) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(None),
@@ -122,10 +125,7 @@ fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<Option<File>> 
         return Ok(None);
     }
     // Another one may have taken it for left behind before it was locked.
-    let is_there = unfinished.symlink_metadata().is_ok_and(|there| {
-        file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
-    });
-    if !is_there {
+    if !is_at(&file, unfinished) {
         return Ok(None);
     }
     if let Ok(old) = place.symlink_metadata()
@@ -137,10 +137,40 @@ fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<Option<File>> 
     Ok(Some(file))
 }
 
-/// Some command of the caller's has it open and locked. What is no file is not opened: a pipe would be waited for.
-fn is_locked(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| found.is_file() && is_caller(found.uid()))
-        && File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+/// What stands where a file under way is to be made.
+enum Left {
+    Nothing,
+    /// What a command of the caller's has left, with its lock.
+    Own(File),
+    /// Some command of the caller's has it open and locked, or has put another one there just now.
+    Busy,
+    Other,
+}
+
+/// What is no file is not opened: a pipe would be waited for.
+fn left_behind(path: &Path) -> Left {
+    let is_gone = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    match path.symlink_metadata() {
+        Err(error) if is_gone(&error) => return Left::Nothing,
+        Ok(found) if found.is_file() && is_caller(found.uid()) => {}
+        _ => return Left::Other,
+    }
+    let file = match File::open(path) {
+        Err(error) if is_gone(&error) => return Left::Nothing,
+        Err(_) => return Left::Other,
+        Ok(file) => file,
+    };
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Left::Busy,
+        _ if is_at(&file, path) => Left::Own(file),
+        _ => Left::Busy,
+    }
+}
+
+/// The file has this name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let of_name = path.symlink_metadata().map(|there| (there.dev(), there.ino()));
+    of_name.is_ok_and(|there| file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == there))
 }
 
 fn is_caller(user: u32) -> bool {
@@ -167,12 +197,16 @@ pub(crate) fn expect_no_source(plan: &Plan, path: &Path) -> Result<()> {
     }
 }
 
-/// Takes away a file of an earlier run.
-pub(super) fn remove_older(plan: &Plan, path: &Path) -> Result<()> {
+/// Takes away a file of an earlier run; false where it is left to somebody else, who may be writing it.
+pub(super) fn remove_older(plan: &Plan, path: &Path, is_own: impl Fn(&Path) -> bool) -> Result<bool> {
     if !path.is_file() || !is_ordinary(path) || expect_no_source(plan, path).is_err() {
-        return Ok(());
+        return Ok(true);
     }
-    std::fs::remove_file(path).map_err(|error| {
+    // Nobody else writes it meanwhile.
+    let Some(_lock) = Writer::new((Vec::new(), Vec::new()), path.to_owned())?.filter(|_| is_own(path)) else {
+        return Ok(false);
+    };
+    std::fs::remove_file(path).map(|()| true).map_err(|error| {
         let message = format!(
             "the rejected records of an earlier run cannot be removed, of which this one has none: {error}"
         );
@@ -193,4 +227,43 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Error {
         .with_hint(
             "they are in the ledger's table reject; `howdah status JOB --reject-file FILE` writes them",
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+    /// Of one that is killed a file is left behind, which the next one takes away.
+    #[test]
+    fn of_those_that_write_a_file_at_once_one_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("bad.csv");
+        let (writing, written) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let write = |no: usize| {
+            let head = format!("head of {no}\n").into_bytes();
+            let Some(mut writer) = Writer::new((head, b"\n".to_vec()), path.clone()).unwrap() else { return };
+            assert_eq!(writing.fetch_add(1, SeqCst), 0, "two write at once");
+            writer.write(b"record").unwrap();
+            std::thread::yield_now();
+            match no % 5 {
+                // As by a kill: nothing is taken away.
+                0 => writer.moved = None,
+                _ => written.store(no, SeqCst),
+            }
+            writing.fetch_sub(1, SeqCst);
+            let is_whole = writer.moved.is_some();
+            writer.finish().unwrap();
+            if is_whole {
+                assert!(std::fs::read_to_string(&path).unwrap().ends_with("record\n"));
+            }
+        };
+        let write = &write;
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                scope.spawn(move || (0..500).for_each(|no| write(thread * 500 + no)));
+            }
+        });
+        assert!(written.load(SeqCst) > 0);
+    }
 }
