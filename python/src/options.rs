@@ -20,6 +20,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyInt, PyMapping, PyMemoryView, PyString};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
 
 /// The arguments of `load`, `plan` and `check`.
 pub(crate) struct LoadArguments {
@@ -280,7 +282,17 @@ fn location(source: &Bound<'_, PyAny>) -> PyResult<String> {
         refuse_data(source)?;
         return Err(not_as_expected(source, "paths or URLs"));
     }
-    source.py().import("os")?.call_method1("fspath", (source,))?.extract()
+    let py = source.py();
+    let name = py.import("os")?.call_method1("fspath", (source,))?;
+    // What Python has for bytes that are no UTF-8 (`surrogateescape`) is no text.
+    if let Ok(name) = name.cast::<PyString>()
+        && name.to_cow().is_err()
+    {
+        let lossy = || name.to_string_lossy().into_owned().into();
+        let file = name.extract::<OsString>().unwrap_or_else(|_| lossy());
+        return Err(Failure::from(howdah_engine::name_not_utf8(Path::new(&file))).into_exception(py));
+    }
+    name.extract()
 }
 
 /// Keyword arguments that have not been taken yet.

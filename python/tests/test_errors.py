@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import howdah
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from conftest import Database
 
@@ -81,6 +82,18 @@ def test_what_a_shell_is_told_keeps_its_words(
     with pytest.raises(howdah.SourceError) as denied:
         howdah.load("s3://bucket/t.csv", "t", to=database.conninfo)
     assert '`eval "$(aws configure export-credentials --format env --profile s)"`' in (denied.value.hint or "")
+
+
+@pytest.mark.parametrize("verb", [howdah.load, howdah.plan, howdah.check])
+def test_a_file_whose_name_is_no_text_is_named(database: Database, tmp_path: Path, verb: Callable[..., object]) -> None:
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xe9.csv")).write_text("a\n1\n")
+    (name,) = tmp_path.iterdir()
+    for sources in [name, str(name), [name], {name: "t"}]:
+        with pytest.raises(howdah.SourceError) as failed:
+            verb(sources, "t" if not isinstance(sources, dict) else None, to=database.conninfo)
+        assert failed.value.kind == "source_io"
+        assert failed.value.file == f"{tmp_path}/\ufffd.csv"
+        assert str(failed.value).endswith("the name is not UTF-8\nhint: rename the file, or link to it by another name")
 
 
 def test_only_names_of_options_are_renamed(database: Database) -> None:

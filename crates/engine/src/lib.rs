@@ -92,7 +92,7 @@ pub use bench::bench;
 pub use check::check;
 pub use connection::{Absent, Connection};
 pub use howdah_model as model;
-pub use howdah_source::{Sources, is_among};
+pub use howdah_source::{Sources, is_among, name_not_utf8};
 pub use howdah_target::embedded;
 pub use howdah_transcode::copy_options;
 pub use howdah_transcode::infer::spelling;

@@ -263,13 +263,18 @@ fn push(objects: &mut Vec<Object>, object: Object, text: &str) -> Result<()> {
     }
 }
 
+/// A name that cannot stand in the ledger, nor in anything that is printed.
+pub fn name_not_utf8(path: &Path) -> Error {
+    Error::new(ErrorKind::SourceIo, "the name is not UTF-8")
+        .in_file(path.to_string_lossy())
+        .with_hint("rename the file, or link to it by another name")
+}
+
 fn object(path: &Path, metadata: &Metadata, placeholder: Option<String>) -> Result<Object> {
     let path = absolute(path)
         .map_err(|error| failure::of_file(&error, "finding the directory", &path.to_string_lossy()))?;
     let Some(location) = path.to_str().map(str::to_owned) else {
-        return Err(Error::new(ErrorKind::SourceIo, "the name is not UTF-8")
-            .in_file(path.to_string_lossy())
-            .with_hint("rename the file, or link to it by another name"));
+        return Err(name_not_utf8(&path));
     };
     let kind = metadata.file_type();
     if kind.is_file() {

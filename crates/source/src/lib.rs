@@ -37,6 +37,7 @@ mod store;
 mod walk;
 
 pub use among::is_among;
+pub use file::name_not_utf8;
 pub use list::Sources;
 pub use location::{is_redacted, shown_url};
 pub use object::{BlockStream, Object};
