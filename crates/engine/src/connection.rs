@@ -3,7 +3,7 @@
 use crate::scarce::Disks;
 use howdah_model::{Error, ErrorKind, Listener, Result, ValueSettings};
 use howdah_target::activity;
-use howdah_target::embedded::{self, Embedded};
+use howdah_target::embedded::{self, Embedded, Started};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Conninfo, FEWER_SESSIONS, PASSWORD_MISSING, Session};
 use parking_lot::Mutex;
@@ -55,8 +55,8 @@ type Opening = (JoinHandle<Result<Waiting>>, Instant);
 #[derive(Clone)]
 pub struct Connection {
     conninfo: Conninfo,
-    /// The data directory of the embedded server, where that is used because nothing names a server.
-    unnamed: Option<PathBuf>,
+    /// The embedded server, where that is used because nothing names a server.
+    unnamed: Option<Unnamed>,
     /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
     /// for as long as TCP lets them.
     lost: Arc<Mutex<Vec<Backend>>>,
@@ -83,6 +83,14 @@ pub struct Connection {
     open_within: Arc<Mutex<Duration>>,
     /// Those of a server on this machine.
     disks: Disks,
+}
+
+/// The embedded server, as people are told of it.
+#[derive(Clone)]
+struct Unnamed {
+    data_folder: PathBuf,
+    /// It did not run before.
+    started: bool,
 }
 
 /// Counts until it is dropped, with the session or without.
@@ -146,7 +154,9 @@ impl Connection {
             }
             None => {
                 let embedded = Embedded::locate_with(site_packages)?;
-                let conninfo = Conninfo::resolve(Some(&embedded.ensure_started()?.conninfo))?;
+                let Started { conninfo, started, .. } = embedded.ensure_started()?;
+                let unnamed = Unnamed { data_folder: embedded.data_dir().to_owned(), started };
+                let conninfo = Conninfo::resolve(Some(&conninfo))?;
                 let without_command = |mut conninfo: Conninfo| {
                     // It is for the server that somebody means.
                     conninfo.set_password_command(None);
@@ -154,13 +164,13 @@ impl Connection {
                 };
                 conninfo
                     .map(without_command)
-                    .map(|conninfo| Connection::new(conninfo, Some(embedded.data_dir().to_owned())))
+                    .map(|conninfo| Connection::new(conninfo, Some(unnamed)))
                     .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
             }
         }
     }
 
-    fn new(conninfo: Conninfo, unnamed: Option<PathBuf>) -> Connection {
+    fn new(conninfo: Conninfo, unnamed: Option<Unnamed>) -> Connection {
         Connection {
             conninfo,
             unnamed,
@@ -514,10 +524,14 @@ impl Connection {
             || folder.is_some_and(|folder| embedded::socket_folder().is_ok_and(|own| own == folder))
     }
 
-    /// For people to know where rows go that they have named no server for.
+    /// For people to know where rows go that they have named no server for, and that a server runs which did not.
     pub fn notice(&self) -> Option<String> {
-        let folder = self.unnamed.as_ref()?.display();
-        Some(format!("no server is named: this is the embedded server in {folder}; --to names another"))
+        let Unnamed { data_folder, started } = self.unnamed.as_ref()?;
+        let started = if *started { ", started just now (`howdah pg stop` ends it)" } else { "" };
+        Some(format!(
+            "no server is named: this is the embedded server in {}{started}; --to names another",
+            data_folder.display()
+        ))
     }
 
     /// The server's CPUs, where it runs on this machine.

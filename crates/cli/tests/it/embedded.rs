@@ -62,6 +62,23 @@ fn commands_that_store_nothing_make_no_server() {
     embedded.verb("bench").args(["--rounds", "1"]).arg(&source).run(PATIENCE).expect_code(0);
 }
 
+/// What it remembers is in its ledger alone.
+#[test]
+fn a_command_that_only_looks_says_that_it_has_started_the_server() {
+    let embedded = Embedded::new();
+    let source = embedded.0.put("trees.csv", b"id,name\n1,fir\n2,oak\n");
+    let started = "started just now (`howdah pg stop` ends it)";
+    let told = embedded.verb("load").arg(&source).run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains(started), "{told}");
+    let looks = embedded.verb("status").run(PATIENCE).expect_code(0);
+    assert!(looks.stderr.contains("no server is named") && !looks.stderr.contains(started), "{looks:?}");
+    embedded.verb("pg").arg("stop").run(PATIENCE).expect_code(0);
+    let looks = embedded.verb("status").run(PATIENCE).expect_code(0);
+    assert!(looks.stderr.contains(started) && looks.stdout.contains("trees"), "{looks:?}");
+    let asked = embedded.verb("pg").arg("status").run(PATIENCE).expect_code(0).stdout;
+    assert!(asked.contains("running"), "{asked}");
+}
+
 #[test]
 fn the_embedded_server_is_the_same_by_its_own_address() {
     let embedded = Embedded::new();
