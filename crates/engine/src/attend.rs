@@ -27,9 +27,9 @@ const LOOK_WITHIN: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 /// The first of those of the work.
-pub(crate) async fn each<T>(
-    work: impl IntoIterator<Item = impl Future<Output = Result<T>>>,
-) -> Result<Vec<T>> {
+pub(crate) async fn each<T, E>(
+    work: impl IntoIterator<Item = impl Future<Output = std::result::Result<T, E>>>,
+) -> std::result::Result<Vec<T>, E> {
     stream::iter(work).buffered(AT_ONCE).try_collect().await
 }
 

@@ -18,6 +18,7 @@ use super::orders::{self, Asked};
 use super::waiting;
 use super::whole::{Extent, Wholes};
 use crate::Context;
+use crate::attend::each;
 use crate::widen::is_fixed;
 use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::plan::{Care, Encode, TablePlan};
@@ -173,13 +174,23 @@ async fn groups(
             let known = new.get(written).cloned();
             async move {
                 match known {
-                    Some(relation) => Ok((in_own_schema(relation)?, None)),
+                    Some(relation) => Ok((in_own_schema(relation).map_err(Unfit::Error)?, None)),
                     None => resolve(context, session, job, written).await,
                 }
             }
         })
         .collect();
-    let resolved = context.connection.attend_each(session, resolving).await?;
+    let resolving = async {
+        match each(resolving).await {
+            Err(Unfit::Error(error)) => Err(error),
+            resolved => Ok(resolved),
+        }
+    };
+    let resolved = match context.connection.attend(session, resolving).await? {
+        Ok(resolved) => resolved,
+        // What there is to say of it is asked of the first alone.
+        Err(unfit) => return Err(why_unfit(context, session, job, unfit).await),
+    };
     if creates {
         tell_waiting(context, session, job, &written, &resolved).await;
     }
@@ -218,38 +229,62 @@ async fn tell_waiting(
     }
 }
 
+/// Why no file can go to a table.
+enum Unfit {
+    /// There is none of this name.
+    Missing(String),
+    /// The name, or the relation, is none to load, for this reason.
+    Relation(String, Error),
+    /// Any other.
+    Error(Error),
+}
+
 /// What the catalog says of the table; none if it is to be made.
 async fn resolve(
     context: &Context,
     session: &Session,
     job: &Job,
     written: &str,
-) -> Result<(Relation, Option<Table>)> {
-    let table = if creates(context, job) && job.shaping.told.is_some() {
-        catalog::find_table(session, written).await?
-    } else {
-        let table = catalog::read_table(session, written).await;
-        let hint = match job.shaping.told {
-            Some(_) => "make it with --create, or name another with --table",
-            // Only the data says what columns a table would need.
-            None => "make it first, or leave out --format and --copy-options and give --create",
-        };
-        let hinted = |error: Error| match error.hint() {
-            None if error.kind() == ErrorKind::Table => error.with_hint(hint),
-            _ => error,
-        };
-        match table {
-            Ok(table) => Some(table),
-            Err(error) => {
-                return Err(waiting::with_waiting_rows(context, session, job, written, hinted(error)).await);
-            }
+) -> std::result::Result<(Relation, Option<Table>), Unfit> {
+    let is_made = creates(context, job) && job.shaping.told.is_some();
+    let table = match catalog::find_table(session, written).await {
+        Ok(None) if !is_made => return Err(Unfit::Missing(written.to_owned())),
+        Err(error) if error.kind() == ErrorKind::Table && !is_made => {
+            return Err(Unfit::Relation(written.to_owned(), error));
         }
+        found => found.map_err(Unfit::Error)?,
     };
     let relation = match &table {
         Some(table) => table.relation.clone(),
-        None => in_own_schema(catalog::new_relation(session, written).await?)?,
+        None => {
+            let new = catalog::new_relation(session, written).await;
+            new.and_then(in_own_schema).map_err(Unfit::Error)?
+        }
     };
     Ok((relation, table))
+}
+
+/// The error of a table that cannot be loaded.
+async fn why_unfit(context: &Context, session: &Session, job: &Job, unfit: Unfit) -> Error {
+    let (written, error) = match unfit {
+        Unfit::Error(error) => return error,
+        Unfit::Relation(written, error) => (written, error),
+        Unfit::Missing(written) => {
+            let asking = async { Ok(catalog::missing(session, &written).await) };
+            let asked = context.connection.attend(session, asking).await;
+            (written, asked.unwrap_or_else(|error| error))
+        }
+    };
+    let hint = match job.shaping.told {
+        Some(_) => "make it with --create, or name another with --table",
+        // Only the data says what columns a table would need.
+        None => "make it first, or leave out --format and --copy-options and give --create",
+    };
+    let error = match error.hint() {
+        None if error.kind() == ErrorKind::Table => error.with_hint(hint),
+        _ => error,
+    };
+    waiting::with_waiting_rows(context, session, job, &written, error).await
 }
 
 /// A table that is to be made is kept out of schemas that are not for users' tables.

@@ -314,7 +314,8 @@ const NO_SCHEMA_SQL: &str = "\
         SELECT FROM pg_catalog.pg_namespace \
         WHERE nspname::pg_catalog.text OPERATOR(pg_catalog.=) parts[pg_catalog.cardinality(parts) OPERATOR(pg_catalog.-) 1])";
 
-async fn missing(session: &Session, written_name: &str) -> Error {
+/// The error of a name under which there is no relation: with such as are close to it.
+pub async fn missing(session: &Session, written_name: &str) -> Error {
     // Only words depend on these: their failure is not worth reporting.
     let schema = session.client().query_typed(NO_SCHEMA_SQL, &[(&written_name, Type::TEXT)]).await;
     let schema: Option<String> = schema.ok().and_then(|rows| Some(rows.first()?.get(0)));
