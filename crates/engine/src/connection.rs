@@ -156,16 +156,11 @@ impl Connection {
                 let embedded = Embedded::locate_with(site_packages)?;
                 let Started { conninfo, started, .. } = embedded.ensure_started()?;
                 let unnamed = Unnamed { data_folder: embedded.data_dir().to_owned(), started };
-                let conninfo = Conninfo::resolve(Some(&conninfo))?;
-                let without_command = |mut conninfo: Conninfo| {
-                    // It is for the server that somebody means.
-                    conninfo.set_password_command(None);
-                    conninfo
-                };
-                conninfo
-                    .map(without_command)
-                    .map(|conninfo| Connection::new(conninfo, Some(unnamed)))
-                    .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))
+                let mut conninfo = Conninfo::resolve(Some(&conninfo))?
+                    .ok_or_else(|| Error::new(ErrorKind::Internal, "the embedded server has no address"))?;
+                // It is for the server that somebody means.
+                conninfo.set_password_command(None);
+                Ok(Connection::new(conninfo, Some(unnamed)))
             }
         }
     }
