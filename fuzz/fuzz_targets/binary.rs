@@ -1,5 +1,5 @@
-//! Any bytes, any dialect: what is written as binary rows has the records of the file by the plain reference of the
-//! crate's tests, whatever the types, and goes on from buffer to buffer without a row lost or doubled.
+//! Any bytes, any dialect: what is written as binary rows has the records of the file by the plain reference
+//! of the crate's tests, whatever the types, and goes on from buffer to buffer without a row lost or doubled.
 #![no_main]
 
 #[path = "../../crates/transcode/tests/it/reference.rs"]

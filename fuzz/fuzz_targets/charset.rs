@@ -1,5 +1,5 @@
-//! Any bytes in any foreign encoding: the same text, or the same error, however they are read; and what is written again in the
-//! encoding has as many characters.
+//! Any bytes in any foreign encoding: the same text, or the same error, however they are read; and what is
+//! written again in the encoding has as many characters.
 #![no_main]
 
 use howdah_transcode::encode::Malformed::{self, Marked, Refused};

@@ -1,5 +1,6 @@
-//! Any bytes through every codec: no panic, no endless loop, and no more output than asked for. Decoded by parts
-//! they give the same bytes or the same kind of error; how far before an error bytes come differs with the buffers.
+//! Any bytes through every codec: no panic, no endless loop, and no more output than asked for. Decoded by
+//! parts they give the same bytes or the same kind of error; how far before an error bytes come differs with
+//! the buffers.
 #![no_main]
 
 use howdah_model::Codec;
@@ -57,8 +58,9 @@ fuzz_target!(|data: &[u8]| {
     let Ok(parts) = ahead(codec, stored, Arc::new(Nobody), AHEAD_BYTES_MAX) else { return };
     let (plain_by_parts, refusal) = read(parts, OUTPUT_BYTES_MAX);
     let kind_by_parts = refusal.map(|cause| error(cause).kind());
-    // Of a damaged block of bzip2 the library hands on what it makes of it before it looks at the checksum: how many and
-    // which bytes these are, hangs on its buffers. Whether it is damaged, is not known of what is cut off here.
+    // Of a damaged block of bzip2 the library hands on what it makes of it before it looks at the checksum:
+    // how many and which bytes these are, hangs on its buffers. Whether it is damaged, is not known of what
+    // is cut off here.
     let is_whole = |plain: &[u8]| (plain.len() as u64) < OUTPUT_BYTES_MAX;
     if codec == Codec::Bzip2 && !(is_whole(&plain) && is_whole(&plain_by_parts)) {
         return;

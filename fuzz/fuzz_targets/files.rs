@@ -1,5 +1,5 @@
-//! Any text as a service file, a password file, an AWS profile file or a store's error answer: no panic, and a code is a word; what a password file is made to say of
-//! a login, it says.
+//! Any text as a service file, a password file, an AWS profile file or a store's error answer: no panic, and
+//! a code is a word; what a password file is made to say of a login, it says.
 #![no_main]
 
 use howdah_source::outside::{error_code, profile_settings};

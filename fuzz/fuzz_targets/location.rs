@@ -1,4 +1,5 @@
-//! Any text as a location or a pattern: no panic, and a URL that is shown has lost its password and its signature.
+//! Any text as a location or a pattern: no panic, and a URL that is shown has lost its password and its
+//! signature.
 #![no_main]
 
 use howdah_source::outside::{location, matches};

@@ -1,4 +1,5 @@
-//! Any bytes, read carefully in several dialects, strictly and leniently: what the crate's own tests hold of them.
+//! Any bytes, read carefully in several dialects, strictly and leniently: what the crate's own tests hold of
+//! them.
 #![no_main]
 
 #[path = "../../crates/transcode/tests/it/careful.rs"]

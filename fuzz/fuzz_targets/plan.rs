@@ -1,5 +1,5 @@
-//! Any text as the plan of a job in a ledger: no panic, the same when it is written and read again, and what is made of its
-//! parts holds nothing against rows.
+//! Any text as the plan of a job in a ledger: no panic, the same when it is written and read again, and what
+//! is made of its parts holds nothing against rows.
 #![no_main]
 
 use howdah_model::{Format, Plan};

@@ -1,5 +1,6 @@
-//! Any text as the bound of a partition, or as the context or the message of a server's error: no panic. A bound means the same when it
-//! is printed again; a value in a context never passes for a line or a column, nor does one come out of a message.
+//! Any text as the bound of a partition, or as the context or the message of a server's error: no panic. A
+//! bound means the same when it is printed again; a value in a context never passes for a line or a column,
+//! nor does one come out of a message.
 #![no_main]
 
 use howdah_model::route::{Bound, Edge};

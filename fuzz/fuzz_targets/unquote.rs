@@ -1,5 +1,5 @@
-//! Any bytes, any dialect of csv: what is written as COPY text has the records of the csv, and is refused where the
-//! csv is, by the plain reference of the crate's tests.
+//! Any bytes, any dialect of csv: what is written as COPY text has the records of the csv, and is refused
+//! where the csv is, by the plain reference of the crate's tests.
 #![no_main]
 
 #[path = "../../crates/transcode/tests/it/reference.rs"]

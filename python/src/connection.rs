@@ -22,8 +22,9 @@ pub(crate) fn of(
     resolve(call, settings.access.reach(), absent, on_event)
 }
 
-/// The server that `to` and the environment name, and the command that prints its password. May start the embedded one, which the user is told if nothing names it. What the
-/// user should know about the files of the connection becomes a warning of Python.
+/// The server that `to` and the environment name, and the command that prints its password. May start the
+/// embedded one, which the user is told if nothing names it. What the user should know about the files of the
+/// connection becomes a warning of Python.
 ///
 /// # Errors
 /// Those of the connection; what `on_event` raises, or a filter makes of a warning.

@@ -1,8 +1,9 @@
 //! What runs when the interpreter ends: it is stopped and waited for.
 //!
-//! The interpreter waits for threads that are not daemons, but ends a daemon thread where it takes the interpreter's lock the next
-//! time, by `pthread_exit` (up to Python 3.13), which the frames of Rust on its stack turn into an abort of the process. So all
-//! that is under way is stopped by a function of `atexit`, which Python calls before that, and nothing begins behind it.
+//! The interpreter waits for threads that are not daemons, but ends a daemon thread where it takes the
+//! interpreter's lock the next time, by `pthread_exit` (up to Python 3.13), which the frames of Rust on its
+//! stack turn into an abort of the process. So all that is under way is stopped by a function of `atexit`,
+//! which Python calls before that, and nothing begins behind it.
 
 use crate::mailbox::Mailbox;
 use howdah_engine::Stop;
@@ -19,7 +20,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How long a caller's function is waited for, which may never come back.
 const FUNCTION_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Changed only by who holds the interpreter's lock, as who forks does: so a forked process finds no lock taken that nobody gives back.
+/// Changed only by who holds the interpreter's lock, as who forks does: so a forked process finds no lock
+/// taken that nobody gives back.
 static CALLS: Mutex<Calls> = Mutex::new(Calls { under_way: Vec::new(), ending: None });
 
 struct Calls {
@@ -45,7 +47,8 @@ pub(crate) struct Call<'py> {
 }
 
 impl<'py> Call<'py> {
-    /// Begins. Does not come back where another thread ends the interpreter: there is nobody to whom it could say so.
+    /// Begins. Does not come back where another thread ends the interpreter: there is nobody to whom it could
+    /// say so.
     pub(crate) fn begin(py: Python<'py>) -> Call<'py> {
         let (process, thread) = (std::process::id(), std::thread::current().id());
         let ending = CALLS.lock().ending;

@@ -66,8 +66,8 @@ impl Failure {
     }
 }
 
-/// Beginnings of the SQLSTATEs that no record is to blame for, though COPY was at one: connections, rights, transactions, resources,
-/// what is in use, operators, the system.
+/// Beginnings of the SQLSTATEs that no record is to blame for, though COPY was at one: connections, rights,
+/// transactions, resources, what is in use, operators, the system.
 const NOT_OF_A_RECORD: [&str; 11] = ["08", "25", "28", "40", "42501", "53", "55", "57", "58", "F0", "XX"];
 
 /// The server has refused a record that is known.
@@ -125,14 +125,14 @@ fn with_remarks(text: String, unsure: &[String], warnings: &[String]) -> String 
     unsure.chain(warnings).chain([text]).collect::<Vec<_>>().join("\n")
 }
 
-/// Options as Python spells them: `--job-id` is `job_id` here. What stands in backquotes is for a shell and stays, unless it is
-/// an option alone.
+/// Options as Python spells them: `--job-id` is `job_id` here. What stands in backquotes is for a shell and
+/// stays, unless it is an option alone.
 pub(crate) fn python_names(text: &str) -> String {
     translated(text, false)
 }
 
-/// The same of what the user can do, where an option is given a value: `--known load` is `known="load"`, and `--force` is
-/// `force=True`. A command alone is the function of that name.
+/// The same of what the user can do, where an option is given a value: `--known load` is `known="load"`, and
+/// `--force` is `force=True`. A command alone is the function of that name.
 fn python_calls(text: &str) -> String {
     translated(text, true)
 }

@@ -34,8 +34,8 @@ fn spelled(event: &Event) -> Cow<'_, Event> {
     }
 }
 
-/// What is told in words becomes warnings of Python, when the caller's function is not called any more. That a filter makes errors of
-/// them changes nothing: an exception is on its way already.
+/// What is told in words becomes warnings of Python, when the caller's function is not called any more. That
+/// a filter makes errors of them changes nothing: an exception is on its way already.
 pub(crate) fn warn<'a>(py: Python<'_>, events: impl IntoIterator<Item = &'a Event>) {
     for event in events {
         if let Event::Notice { message } | Event::Warning { message } = event {
@@ -53,7 +53,8 @@ pub(crate) fn warn_of(py: Python<'_>, message: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, 1)
 }
 
-/// What the user should know before there is a load: a notice for the caller's function, else a warning of Python.
+/// What the user should know before there is a load: a notice for the caller's function, else a warning of
+/// Python.
 ///
 /// # Errors
 /// What the function raises, or a filter makes of the warning.

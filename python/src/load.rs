@@ -54,7 +54,8 @@ pub(crate) fn too_late(summary: Summary) -> Failure {
     Failure { summary: Some(Box::new(summary)), ..Failure::from(run::too_late()) }
 }
 
-/// Plans and loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.
+/// Plans and loads a job on this connection. `advise` has the last word on what the user is told to do about
+/// an error of the load.
 pub(crate) async fn load_job(
     job: Job,
     connection: Connection,

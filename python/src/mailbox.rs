@@ -77,8 +77,8 @@ impl Listener for Mailbox {
 
 impl State {
     fn put(&mut self, event: &Event) {
-        // Adding to an event that waits further ahead keeps it before its file's `file_done`. What comes behind a loss is no part
-        // of what was lost.
+        // Adding to an event that waits further ahead keeps it before its file's `file_done`. What comes
+        // behind a loss is no part of what was lost.
         let mut latest = self.events.iter_mut().rev().take_while(|waiting| !loses(waiting, event));
         if latest.any(|waiting| add(waiting, event)) {
             return;

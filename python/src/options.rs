@@ -253,8 +253,8 @@ fn source_specs(sources: &Bound<'_, PyAny>) -> PyResult<Vec<SourceSpec>> {
     sources.map(|source| Ok(SourceSpec::new(location(&source?)?))).collect()
 }
 
-/// Names are wanted. Data is iterated by columns, lines or numbers, which would be taken for some; cursors have `fetchall`, and lazy
-/// frames `collect_schema`.
+/// Names are wanted. Data is iterated by columns, lines or numbers, which would be taken for some; cursors
+/// have `fetchall`, and lazy frames `collect_schema`.
 fn refuse_data(source: &Bound<'_, PyAny>) -> PyResult<()> {
     let is_bytes = source.is_instance_of::<PyBytes>() || source.is_instance_of::<PyByteArray>();
     let mut is_data = is_bytes || source.is_instance_of::<PyMemoryView>();
@@ -326,7 +326,8 @@ impl<'py> Keywords<'py> {
     }
 }
 
-/// The same error, naming the argument where Python's own message does not. Of a value that is none of an option's it is a usage error.
+/// The same error, naming the argument where Python's own message does not. Of a value that is none of an
+/// option's it is a usage error.
 fn wrong_type(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     let message = error.value(py).to_string();
     if error.is_instance_of::<PyTypeError>(py) {

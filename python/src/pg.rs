@@ -71,8 +71,8 @@ fn with_server<T: Send + 'static>(
     locate(call, move |server| work(&server))
 }
 
-/// Finds the server and works on it, while other Python threads run. What was begun goes on where its caller is stopped: a server
-/// that is half made or half stopped is of use to nobody.
+/// Finds the server and works on it, while other Python threads run. What was begun goes on where its caller
+/// is stopped: a server that is half made or half stopped is of use to nobody.
 fn locate<T: Send + 'static>(
     call: &Call<'_>,
     work: impl FnOnce(Embedded) -> Result<T> + Send + 'static,

@@ -1,4 +1,5 @@
-//! `howdah.resume`: goes on with a job where it stopped, with the options it was begun with, but for how it is run.
+//! `howdah.resume`: goes on with a job where it stopped, with the options it was begun with, but for how it
+//! is run.
 
 use crate::ending::Call;
 use crate::errors::summary_object;

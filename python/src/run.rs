@@ -1,9 +1,9 @@
 //! Runs a verb on threads of its own while the calling Python thread waits, without the interpreter's lock.
 //!
-//! The calling thread wakes up for events and a few times a second for signals. An exception raised there,
-//! by Ctrl-C or by the caller's function, stops the load cleanly and is raised once the load has ended. What that
-//! waits for, dropped indexes say, is told by warnings. A second exception does not wait any longer. The end of the interpreter
-//! stops it likewise ([`crate::ending`]).
+//! The calling thread wakes up for events and a few times a second for signals. An exception raised there, by
+//! Ctrl-C or by the caller's function, stops the load cleanly and is raised once the load has ended. What
+//! that waits for, dropped indexes say, is told by warnings. A second exception does not wait any longer. The
+//! end of the interpreter stops it likewise ([`crate::ending`]).
 
 use crate::ending::Call;
 use crate::errors::Failure;
@@ -20,8 +20,8 @@ use std::time::Duration;
 /// How often signals are looked for: unnoticed by a person, free for the machine.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// As much as the command has: steps within steps go deep, most of all in a debug build, and 2 MiB, the default of a thread, were
-/// too little for that once.
+/// As much as the command has: steps within steps go deep, most of all in a debug build, and 2 MiB, the
+/// default of a thread, were too little for that once.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Besides those that work: the engine's own, and one for what may block, as names of hosts do.
@@ -43,8 +43,8 @@ where
     finish(call.py(), run_to_end(call, on_event, work)?, |_| None)
 }
 
-/// The same, of work that may be done all the same when an exception was to stop it: that has then as its cause what `done` makes of
-/// the value, which is not lost.
+/// The same, of work that may be done all the same when an exception was to stop it: that has then as its
+/// cause what `done` makes of the value, which is not lost.
 ///
 /// # Errors
 /// As for [`run`].

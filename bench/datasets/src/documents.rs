@@ -1,4 +1,5 @@
-//! JSON documents of one shape, each in one field of CSV: a list of small objects with names, prices and flags.
+//! JSON documents of one shape, each in one field of CSV: a list of small objects with names, prices and
+//! flags.
 
 use crate::Rows;
 use crate::random::Random;

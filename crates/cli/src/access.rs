@@ -44,7 +44,8 @@ impl Access {
         }
     }
 
-    /// What the user should know about it. The command line of a process is for everybody on the machine to read.
+    /// What the user should know about it. The command line of a process is for everybody on the machine to
+    /// read.
     pub fn warning(&self) -> Option<&'static str> {
         self.shows_password.then_some(
             "the password in --to is visible to everybody on this machine, who can list its processes; PGPASSWORD, \

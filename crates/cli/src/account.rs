@@ -233,7 +233,8 @@ fn list_files(text: &mut String, summary: &Summary) {
     }
 }
 
-/// Paths below the current directory are shown as the user would type them, each on one line whatever it holds.
+/// Paths below the current directory are shown as the user would type them, each on one line whatever it
+/// holds.
 pub(crate) fn short(location: &str) -> Cow<'_, str> {
     let here = std::env::current_dir().ok();
     match seen_from(here.as_deref().and_then(Path::to_str).unwrap_or(""), location) {
@@ -242,8 +243,8 @@ pub(crate) fn short(location: &str) -> Cow<'_, str> {
     }
 }
 
-/// A location as somebody in the directory `here` would type it. Only what begins with `here` is shortened; `..`
-/// stays as it was written, because what it leads to depends on links.
+/// A location as somebody in the directory `here` would type it. Only what begins with `here` is shortened;
+/// `..` stays as it was written, because what it leads to depends on links.
 fn seen_from<'a>(here: &str, location: &'a str) -> Cow<'a, str> {
     match location.strip_prefix(here).and_then(|rest| rest.strip_prefix('/')) {
         // The whole path, where `here` is unknown or the root.

@@ -10,25 +10,26 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Options for bad records")]
 pub struct BadRecordOptions {
-    /// A record that the table does not take, for whatever reason: the load stops, or keeps the record in the ledger's
-    /// table `reject` and goes on (exit code 3) [default: stop]
+    /// A record that the table does not take, for whatever reason: the load stops, or keeps the record in the
+    /// ledger's table `reject` and goes on (exit code 3) [default: stop]
     #[arg(long, value_enum)]
     pub on_error: Option<OnErrorName>,
-    /// With --on-error skip: stop when more records than this are refused, or a larger share of those read; in any case
-    /// when the first thousand are [default: any number]
+    /// With --on-error skip: stop when more records than this are refused, or a larger share of those read;
+    /// in any case when the first thousand are [default: any number]
     #[arg(long, value_name = "N|P%")]
     pub max_errors: Option<String>,
-    /// NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or each is replaced
-    /// by U+FFFD; how many records had some is told [default: reject]
+    /// NUL bytes, which no text of PostgreSQL can hold: records with one do not fit, or they are dropped, or
+    /// each is replaced by U+FFFD; how many records had some is told [default: reject]
     #[arg(long, value_enum)]
     pub nul: Option<NulName>,
-    /// With --on-error skip: write what was refused to this file when the load ends, in the format of the files loaded, but in UTF-8
-    /// what the server has refused of files in UTF-16; one that stands there when the command begins is replaced, or removed where
-    /// nothing was refused; what another command writes there meanwhile stays, with a warning
+    /// With --on-error skip: write what was refused to this file when the load ends, in the format of the
+    /// files loaded, but in UTF-8 what the server has refused of files in UTF-16; one that stands there when
+    /// the command begins is replaced, or removed where nothing was refused; what another command writes
+    /// there meanwhile stays, with a warning
     #[arg(long, value_name = "FILE")]
     pub reject_file: Option<PathBuf>,
-    /// The sources are what --reject-file has written for this job, mended by now: load them into the table that they
-    /// were meant for, in the format they have, on top of the rows that are there
+    /// The sources are what --reject-file has written for this job, mended by now: load them into the table
+    /// that they were meant for, in the format they have, on top of the rows that are there
     #[arg(long, value_name = "JOB")]
     pub rejects: Option<String>,
     /// What the records are read for
@@ -105,7 +106,8 @@ impl BadRecordOptions {
     }
 }
 
-/// How the files are written and how their rows come into the table is known of the job whose rejected records they hold.
+/// How the files are written and how their rows come into the table is known of the job whose rejected
+/// records they hold.
 ///
 /// # Errors
 /// `Usage` for options that say otherwise.

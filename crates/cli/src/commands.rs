@@ -39,7 +39,8 @@ impl Process<'_> {
         Ok(settings)
     }
 
-    /// The server, after saying what the user should know about it, and asking for a password where one is wanted.
+    /// The server, after saying what the user should know about it, and asking for a password where one is
+    /// wanted.
     async fn connect(&self, access: Access) -> Result<Connection> {
         self.stop.guard(connect_for(access, self.printer, self.site_packages, Absent::Made)).await
     }

@@ -277,9 +277,9 @@ fn one_list(names: Vec<String>) -> Vec<ColumnNames> {
     if names.is_empty() { Vec::new() } else { vec![names] }
 }
 
-/// COPY's options. A list in COPY's own words has all of them, so that it and single ones would contradict each other: they do
-/// not stand in one file, one that is typed leaves out all of the file's, and typed ones beside the file's list would either be
-/// lost or leave out what the file says.
+/// COPY's options. A list in COPY's own words has all of them, so that it and single ones would contradict
+/// each other: they do not stand in one file, one that is typed leaves out all of the file's, and typed ones
+/// beside the file's list would either be lost or leave out what the file says.
 fn merge_format(file: &mut JobFile, typed: &mut FormatOptions) -> Result<()> {
     let filed = take_format(file)?;
     if let (Some(_), Some(name)) = (&filed.copy_options, single_option(&filed)) {
@@ -333,8 +333,9 @@ fn take_format(file: &mut JobFile) -> Result<FormatOptions> {
     })
 }
 
-/// What the file says of jobs and files that are loaded already counts no more where something that is typed leaves it without a
-/// meaning: --force says it of all of them, without a ledger nobody knows them, and only rows that are appended come twice.
+/// What the file says of jobs and files that are loaded already counts no more where something that is typed
+/// leaves it without a meaning: --force says it of all of them, without a ledger nobody knows them, and only
+/// rows that are appended come twice.
 fn overrule(file: &mut JobFile, typed: &LoadOptions) {
     let all_or_none = typed.run.force || typed.target.ledger.as_deref() == Some("none");
     let is_appended = typed.arrival.mode.is_none_or(|mode| mode == ModeName::Append);

@@ -110,7 +110,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>, site_packages: &[PathBuf]) 
     if is_fine && printer.has_lost() { Exit::Failure.code() } else { exit.code() }
 }
 
-/// A panic is an error like others to whoever reads the exit code or the document. Where it was stands on stderr already.
+/// A panic is an error like others to whoever reads the exit code or the document. Where it was stands on
+/// stderr already.
 fn told_by_error(work: impl FnOnce() -> Result<Exit, Error>) -> Result<Exit, Error> {
     // Nothing of the work is used again.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
@@ -130,7 +131,8 @@ fn cannot_start(error: &std::io::Error) -> Error {
     }
 }
 
-/// The threads of the command. Without memory or room for them tokio panics, and then waits without end for those that it has.
+/// The threads of the command. Without memory or room for them tokio panics, and then waits without end for
+/// those that it has.
 fn start() -> std::io::Result<Runtime> {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {

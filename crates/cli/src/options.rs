@@ -1,6 +1,8 @@
-//! Every option, declared once, as typed: help, man page and completions are made of it. Names are COPY's and libpq's where these have one.
+//! Every option, declared once, as typed: help, man page and completions are made of it. Names are COPY's and
+//! libpq's where these have one.
 
 use crate::bad_records::BadRecordOptions;
+use crate::commands::pg::PgOptions;
 use crate::rerun::RerunOptions;
 use crate::settings::{ledger_needed, of_jobs_hidden, of_rows_hidden, read_again};
 use crate::units;
@@ -8,8 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Names of columns in one value of an option. To clap a `Vec` of these is an option that may be given many times: its lists count
-/// one behind the other.
+/// Names of columns in one value of an option. To clap a `Vec` of these is an option that may be given many
+/// times: its lists count one behind the other.
 pub type ColumnNames = Vec<String>;
 
 /// Bulk loader for PostgreSQL: fast, exactly once, and clear about what held it back.
@@ -28,11 +30,12 @@ pub enum Command {
     Load(Box<LoadOptions>),
     /// Show everything that load would do, and why, touching nothing
     Plan(Box<LoadOptions>),
-    /// Read everything and tell all that the table would have against it, storing nothing and holding up nobody (exit code 3
-    /// when there is something)
+    /// Read everything and tell all that the table would have against it, storing nothing and holding up
+    /// nobody (exit code 3 when there is something)
     #[command(mut_arg("ledger", ledger_needed), mut_args(of_rows_hidden))]
     Check(Box<LoadOptions>),
-    /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of yours
+    /// Measure howdah against one plain COPY, as psql's \copy does it, with a file of yours on a server of
+    /// yours
     #[command(mut_arg("sources", read_again), mut_args(of_jobs_hidden))]
     Bench(Box<BenchOptions>),
     /// Show the jobs that the ledger of a database remembers
@@ -41,8 +44,9 @@ pub enum Command {
     /// Go on with a job where it stopped
     #[command(mut_arg("ledger", ledger_needed))]
     Resume(ResumeOptions),
-    /// Put back what a killed load has dropped, disabled or tuned (indexes, keys, foreign keys, triggers, settings), and drop
-    /// its staging tables; a ledger that belongs to another role has to be named by --ledger
+    /// Put back what a killed load has dropped, disabled or tuned (indexes, keys, foreign keys, triggers,
+    /// settings), and drop its staging tables; a ledger that belongs to another role has to be named by
+    /// --ledger
     #[command(mut_arg("ledger", ledger_needed))]
     Restore(RestoreOptions),
     /// Start, stop or ask the embedded server
@@ -113,41 +117,45 @@ pub struct TargetOptions {
     /// it; when nothing names a server, the embedded one is used
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
-    /// The schema that keeps the ledger; one that is named is trusted, whoever may write it. With `none` a load keeps no ledger, and cannot be resumed [default: howdah]
+    /// The schema that keeps the ledger; one that is named is trusted, whoever may write it. With `none` a
+    /// load keeps no ledger, and cannot be resumed [default: howdah]
     #[arg(long, value_name = "SCHEMA")]
     pub ledger: Option<String>,
-    /// Ask for the password before connecting, as psql does; without this, when the server asks and none is known
+    /// Ask for the password before connecting, as psql does; without this, when the server asks and none is
+    /// known
     #[arg(short = 'W', long)]
     pub password: bool,
     /// Never ask for a password
     #[arg(short = 'w', long, conflicts_with = "password")]
     pub no_password: bool,
-    /// A command, run by `sh -c`, whose first line of output is the password: for tokens that run out, as new sessions ask for
-    /// another (HOWDAH_PASSWORD_COMMAND does the same)
+    /// A command, run by `sh -c`, whose first line of output is the password: for tokens that run out, as new
+    /// sessions ask for another (HOWDAH_PASSWORD_COMMAND does the same)
     #[arg(long, value_name = "COMMAND", conflicts_with = "password")]
     pub password_command: Option<String>,
 }
 
-/// COPY's options, under COPY's names. What they leave open is found from the data, unless the format is named.
+/// COPY's options, under COPY's names. What they leave open is found from the data, unless the format is
+/// named.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Format options (those of COPY; found from the data where not given)")]
 pub struct FormatOptions {
-    /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data, so not beside --create,
-    /// --types, --names, --primary-key, --evolve, --lenient, --all-tables or --nul
+    /// Read as COPY would, with COPY's defaults for what is not given; nothing is found from the data, so not
+    /// beside --create, --types, --names, --primary-key, --evolve, --lenient, --all-tables or --nul
     #[arg(long, value_enum)]
     pub format: Option<FormatName>,
-    /// Between fields; `\t` is a tab; more than one character only without --format [with --format: comma for csv, tab
-    /// for text]
+    /// Between fields; `\t` is a tab; more than one character only without --format [with --format: comma for
+    /// csv, tab for text]
     #[arg(long, value_name = "TEXT")]
     pub delimiter: Option<String>,
     /// One byte around fields, or `none` where quotes are data; csv only [with --format: "]
     #[arg(long, value_name = "BYTE")]
     pub quote: Option<String>,
-    /// One byte before a quote that is data, without --format a backslash or the quote; csv only [with --format: the quote]
+    /// One byte before a quote that is data, without --format a backslash or the quote; csv only [with
+    /// --format: the quote]
     #[arg(long, value_name = "BYTE")]
     pub escape: Option<String>,
-    /// The spelling of NULL; without --format also several, one each time [with --format: nothing unquoted for csv, \N for
-    /// text]
+    /// The spelling of NULL; without --format also several, one each time [with --format: nothing unquoted
+    /// for csv, \N for text]
     #[arg(long, value_name = "TEXT")]
     pub null: Option<Vec<String>>,
     /// The first record names the columns; `--header=match` demands that it equals them
@@ -156,12 +164,12 @@ pub struct FormatOptions {
     /// The files' encoding [with --format: $PGCLIENTENCODING or UTF8]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
-    /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only; nothing is then found from the data, as with
-    /// --format
+    /// Columns in which a quoted NULL spelling is NULL too, or `*`; csv only; nothing is then found from the
+    /// data, as with --format
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
     pub force_null: Option<Vec<ColumnNames>>,
-    /// Columns in which the NULL spelling is never NULL, or `*`; csv only; nothing is then found from the data, as with
-    /// --format
+    /// Columns in which the NULL spelling is never NULL, or `*`; csv only; nothing is then found from the
+    /// data, as with --format
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
     pub force_not_null: Option<Vec<ColumnNames>>,
     /// The spelling that stands for a column's default; PostgreSQL 16 and newer
@@ -174,8 +182,8 @@ pub struct FormatOptions {
         conflicts_with_all = ["format", "delimiter", "quote", "escape", "null", "header", "encoding", "force_null", "force_not_null", "default"]
     )]
     pub copy_options: Option<String>,
-    /// Table columns in the order of the files' fields; a header is then skipped, a first record that may be data only if
-    /// it names one of them; a name that holds a comma in double quotes, as in csv
+    /// Table columns in the order of the files' fields; a header is then skipped, a first record that may be
+    /// data only if it names one of them; a name that holds a comma in double quotes, as in csv
     #[arg(long, value_name = "COLUMNS", value_parser = units::names)]
     pub columns: Option<Vec<ColumnNames>>,
     /// The column that a field of the header fills, where the names differ; may be given many times
@@ -196,9 +204,9 @@ pub struct ShapingOptions {
     /// Make the table when there is none, with types found in the data [default: in the embedded server]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub create: Option<bool>,
-    /// Types of columns of a new table, and of those that --evolve adds, as SQL writes them; `*` stands for all that are not
-    /// named. Behind a colon, how values are spelled, also for a table that exists: `day=date:d/m/y`, `at=timestamptz:epoch`,
-    /// `price=numeric:1.234,56`
+    /// Types of columns of a new table, and of those that --evolve adds, as SQL writes them; `*` stands for
+    /// all that are not named. Behind a colon, how values are spelled, also for a table that exists:
+    /// `day=date:d/m/y`, `at=timestamptz:epoch`, `price=numeric:1.234,56`
     #[arg(long, value_name = "COLUMN=TYPE,...")]
     pub types: Vec<String>,
     /// What `types` says, by column, where it is not typed: a name may hold any character. What is typed wins
@@ -213,10 +221,12 @@ pub struct ShapingOptions {
     /// What may be done to a table that exists so that the data fits [default: none]
     #[arg(long, value_enum)]
     pub evolve: Option<EvolveName>,
-    /// Mend records that do not fit, count what was mended, and leave out what is beyond mending (exit code 3)
+    /// Mend records that do not fit, count what was mended, and leave out what is beyond mending
+    /// (exit code 3)
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub lenient: Option<bool>,
-    /// Load every table that stands in a file, one after the other: the second goes to `NAME_2`, and so on; not from a pipe
+    /// Load every table that stands in a file, one after the other: the second goes to `NAME_2`, and so on;
+    /// not from a pipe
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub all_tables: Option<bool>,
 }
@@ -421,12 +431,14 @@ pub struct ArrivalOptions {
     /// Other sessions see all rows at once or none: these wait in a staging table until all are there
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub atomic: Option<bool>,
-    /// Write the rows frozen, so that no VACUUM has to freeze them, and without WAL where wal_level is minimal: all rows of
-    /// a table in one transaction of one session; for tables that this load makes, or empties by --mode truncate
+    /// Write the rows frozen, so that no VACUUM has to freeze them, and without WAL where wal_level is
+    /// minimal: all rows of a table in one transaction of one session; for tables that this load makes, or
+    /// empties by --mode truncate
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub freeze: Option<bool>,
-    /// How long a lock on a table is waited for before it is given up and asked for again (all locks of the swap of --mode
-    /// replace together), and at least 2s where something is put back; COPY of a chunk waits until the table is free [default: 5s]
+    /// How long a lock on a table is waited for before it is given up and asked for again (all locks of the
+    /// swap of --mode replace together), and at least 2s where something is put back; COPY of a chunk waits
+    /// until the table is free [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub lock_timeout: Option<String>,
 }
@@ -441,7 +453,8 @@ pub struct RunOptions {
     /// What the process may hold in memory [default: 256MB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
-    /// Bytes per transaction [default: 16MB, beside a local server 4MB and less at the beginning and end; less for csv and with many jobs]
+    /// Bytes per transaction [default: 16MB, beside a local server 4MB and less at the beginning and end;
+    /// less for csv and with many jobs]
     #[arg(long, value_name = "SIZE")]
     pub chunk_size: Option<String>,
     /// The format in which records are sent, as far as the data and the types allow [default: auto]
@@ -453,23 +466,24 @@ pub struct RunOptions {
     /// How rows of a partitioned table reach its partitions [default: auto]
     #[arg(long, value_enum)]
     pub partitions: Option<PartitionsName>,
-    /// Make partitions of a table by RANGE of a date or timestamp for rows that have none; in UTC where the column has a
-    /// time zone
+    /// Make partitions of a table by RANGE of a date or timestamp for rows that have none; in UTC where the
+    /// column has a time zone
     #[arg(long, value_enum)]
     pub create_partitions: Option<PartitionUnitName>,
-    /// Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the end
-    /// [default: auto]
+    /// Indexes, keys and foreign keys of the tables: kept while rows come, or dropped and built again at the
+    /// end [default: auto]
     #[arg(long, value_enum)]
     pub indexes: Option<IndexesName>,
-    /// Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being checked at the end
-    /// [default: keep]
+    /// Triggers of the tables: they fire for each row, or not for these rows, foreign keys then being checked
+    /// at the end [default: keep]
     #[arg(long, value_enum)]
     pub triggers: Option<TriggersName>,
-    /// Sequences whose columns the files fill: moved behind the largest value when all rows are in, or left alone
-    /// [default: advance]
+    /// Sequences whose columns the files fill: moved behind the largest value when all rows are in, or left
+    /// alone [default: advance]
     #[arg(long, value_enum)]
     pub sequences: Option<SequencesName>,
-    /// What is done to the tables when all rows are in [default: analyze, for tables of which more than a tenth is new, changed or gone]
+    /// What is done to the tables when all rows are in [default: analyze, for tables of which more than a
+    /// tenth is new, changed or gone]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub after: Option<Vec<AfterName>>,
     /// A name for the job, instead of a digest of files, table and options
@@ -478,19 +492,20 @@ pub struct RunOptions {
     /// Load once more what has been loaded, or what has changed since an unfinished run
     #[arg(long)]
     pub force: bool,
-    /// Files that a finished job has loaded into the same table: the load is refused, goes on without them, or loads them once
-    /// more; for --mode append [default: refuse]
+    /// Files that a finished job has loaded into the same table: the load is refused, goes on without them,
+    /// or loads them once more; for --mode append [default: refuse]
     #[arg(long, value_enum)]
     pub known: Option<KnownName>,
-    /// How a run ends whose job has finished already: with an error, or well, with the account of the run that finished it, for a
-    /// caller that has lost its answer; `ok` needs --job-id for a pipe or a URL without a version [default: fail]
+    /// How a run ends whose job has finished already: with an error, or well, with the account of the run
+    /// that finished it, for a caller that has lost its answer; `ok` needs --job-id for a pipe or a URL
+    /// without a version [default: fail]
     #[arg(long, value_enum)]
     pub if_done: Option<IfDoneName>,
     /// How long failures that may pass are tried again [default: 10min]
     #[arg(long, value_name = "TIME")]
     pub retry_for: Option<String>,
-    /// How far a load may go with settings, all of which are put back [default: table, but autovacuum is kept away only from
-    /// tables for which files of 4GB and more are to come]
+    /// How far a load may go with settings, all of which are put back [default: table, but autovacuum is kept
+    /// away only from tables for which files of 4GB and more are to come]
     #[arg(long, value_enum)]
     pub tune: Option<TuneName>,
     /// Pause while a replica is further behind, in bytes (`1GB`) or in time (`30s`)
@@ -505,8 +520,8 @@ pub struct RunOptions {
     /// What a compressed file may come to [default: 1000 times its size, and 1GB at least]
     #[arg(long, value_name = "SIZE")]
     pub max_decompressed: Option<String>,
-    /// When all rows are in, look whether they are what was read: count those that each chunk has left in the table, or also
-    /// read the files once more and compare value by value [default: neither]
+    /// When all rows are in, look whether they are what was read: count those that each chunk has left in the
+    /// table, or also read the files once more and compare value by value [default: neither]
     #[arg(long, value_enum)]
     pub verify: Option<VerifyName>,
 }
@@ -531,7 +546,8 @@ pub struct StatusOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub target: TargetOptions,
-    /// Write the records that the job has rejected, and nobody has loaded since, to this file; one that stands there is replaced
+    /// Write the records that the job has rejected, and nobody has loaded since, to this file; one that
+    /// stands there is replaced
     #[arg(long, value_name = "FILE", requires = "job")]
     pub reject_file: Option<PathBuf>,
     /// Print JSON
@@ -569,33 +585,6 @@ pub struct RestoreOptions {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub output: OutputOptions,
-}
-
-/// Options of `pg`.
-#[derive(Debug, Args)]
-pub struct PgOptions {
-    /// What to do with the embedded server
-    #[command(subcommand)]
-    pub verb: PgVerb,
-}
-
-/// What can be done with the embedded server.
-#[derive(Debug, Subcommand)]
-pub enum PgVerb {
-    /// Start it, making its data directory the first time
-    Start,
-    /// Stop it
-    Stop,
-    /// Say whether it runs, where its data is, and which version it has
-    Status,
-    /// Print its connection string
-    Url,
-    /// Open psql on it, handing over further arguments
-    Psql {
-        /// Arguments of psql
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
 }
 
 #[cfg(test)]

@@ -47,7 +47,8 @@ impl Printer {
         self.quiet
     }
 
-    /// A result, to stdout. A reader that has gone away is no failure of ours; a disk that is full is, of the whole command.
+    /// A result, to stdout. A reader that has gone away is no failure of ours; a disk that is full is, of the
+    /// whole command.
     pub fn out(&self, text: &str) {
         let text = lines(text);
         let mut stdout = io::stdout().lock();
@@ -79,7 +80,8 @@ impl Printer {
         }
     }
 
-    /// What is not as may be expected, to stderr, also with `--quiet`: as with psql, that silences what is merely told.
+    /// What is not as may be expected, to stderr, also with `--quiet`: as with psql, that silences what is
+    /// merely told.
     pub fn warn(&self, text: &str) {
         let _ = writeln!(io::stderr(), "warning: {}", line(text));
     }
@@ -94,8 +96,9 @@ impl Printer {
     }
 }
 
-/// The text without characters that a terminal obeys, or by which one text is shown as another: names of files, tables and columns, and
-/// what a server says, may hold any. Each is written as `\u001b`, which is the same character in JSON. Lines stay lines.
+/// The text without characters that a terminal obeys, or by which one text is shown as another: names of
+/// files, tables and columns, and what a server says, may hold any. Each is written as `\u001b`, which is the
+/// same character in JSON. Lines stay lines.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_obeyed(c) && c != '\n' && c != '\t')
 }

@@ -1,7 +1,7 @@
 //! Progress on stderr while a load runs: bars where somebody watches, plain lines where not.
 //!
-//! A listener of the engine's events like any other: it counts, which is all that the load's threads wait for. What is to be shown is
-//! written by a thread of its own, a few times a second ([`drawer`]).
+//! A listener of the engine's events like any other: it counts, which is all that the load's threads wait
+//! for. What is to be shown is written by a thread of its own, a few times a second ([`drawer`]).
 
 mod drawer;
 
@@ -28,11 +28,13 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the total is redrawn.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
-/// A line that takes longer to be written is written to nobody, for now: a slow terminal takes one in milliseconds.
+/// A line that takes longer to be written is written to nobody, for now: a slow terminal takes one in
+/// milliseconds.
 const TAKEN_WITHIN: Duration = Duration::from_secs(1);
 /// Lines that wait to be written meanwhile; only warnings are kept besides.
 const LINES_MAX: usize = 1000;
-/// How long the end of a load waits for those lines. Behind it nothing is held up by a terminal but the command itself.
+/// How long the end of a load waits for those lines. Behind it nothing is held up by a terminal but the
+/// command itself.
 const SHOWN_WITHIN: Duration = Duration::from_secs(2);
 
 /// Shows what happens.
@@ -138,7 +140,8 @@ struct File {
     bytes_read: u64,
     /// Passed over, as they are in the table already.
     bytes_skipped: u64,
-    /// Of those read, in the table. Not known where the file is compressed: what is stored is counted in plain bytes.
+    /// Of those read, in the table. Not known where the file is compressed: what is stored is counted in
+    /// plain bytes.
     bytes_in: Option<u64>,
     rows: u64,
     done: bool,
@@ -174,7 +177,8 @@ impl File {
 }
 
 impl Progress {
-    /// Draws bars if somebody watches, else writes lines; with `--quiet` nothing but warnings, and what is unsure.
+    /// Draws bars if somebody watches, else writes lines; with `--quiet` nothing but warnings, and what is
+    /// unsure.
     ///
     /// # Errors
     /// `Local`, when no thread can be had.
@@ -199,8 +203,8 @@ impl Progress {
         Telling(Arc::clone(&self.0))
     }
 
-    /// Waits until nothing is left to be written, however long nobody takes it: for who is about to write to standard error himself,
-    /// and may end the process behind it.
+    /// Waits until nothing is left to be written, however long nobody takes it: for who is about to write to
+    /// standard error himself, and may end the process behind it.
     pub(crate) fn wait_until_written(&self) {
         self.0.shown.wait_while(&mut self.0.state.lock(), |state| state.is_telling());
     }
@@ -492,8 +496,8 @@ impl State {
                 let percent = (passed as f64 / all as f64).min(1.0) * 100.0;
                 line.push_str(&format!(", {} %", percent.floor()));
             }
-            // As fast as what was sent so far: a chunk that takes long is not in for as long. Before the first is, or when all was sent
-            // and waits, nobody knows.
+            // As fast as what was sent so far: a chunk that takes long is not in for as long. Before the
+            // first is, or when all was sent and waits, nobody knows.
             let sent = self.bytes_in_flight();
             let (came, left) = (self.bytes_in() + sent, all.saturating_sub(passed + sent));
             let waits = left <= self.files.len() as u64;

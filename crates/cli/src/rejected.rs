@@ -56,8 +56,8 @@ impl Rejected {
         Ok((job, Rejected { schema, file, ..Rejected::default() }))
     }
 
-    /// For a job of the ledger that is gone on with: they go where the user has `named`, or where they were to go when it was begun, if
-    /// the ledger `is_own`: nobody else has written there where that is.
+    /// For a job of the ledger that is gone on with: they go where the user has `named`, or where they were
+    /// to go when it was begun, if the ledger `is_own`: nobody else has written there where that is.
     ///
     /// # Errors
     /// `Usage` for a file that is a source; `Local` for one that cannot be written.
@@ -101,13 +101,13 @@ impl Rejected {
         planned
     }
 
-    /// Writes what the load has rejected, unless it did so itself, which comes back as files with their numbers of records.
-    /// Where it has rejected nothing, an older file of this name is removed; not by a run that had nothing to load. One that failed leaves
-    /// it, and warns of it.
+    /// Writes what the load has rejected, unless it did so itself, which comes back as files with their
+    /// numbers of records. Where it has rejected nothing, an older file of this name is removed; not by a run
+    /// that had nothing to load. One that failed leaves it, and warns of it.
     ///
     /// # Errors
-    /// `Interrupted` if there are any and the load was stopped, or is meanwhile: nobody waits for gigabytes then; `Local` if a file cannot be written;
-    /// `Usage` if it is a source; those of the ledger.
+    /// `Interrupted` if there are any and the load was stopped, or is meanwhile: nobody waits for gigabytes
+    /// then; `Local` if a file cannot be written; `Usage` if it is a source; those of the ledger.
     pub async fn after(&self, context: &Context, outcome: &mut Outcome) -> Result<Vec<(PathBuf, u64)>> {
         if outcome.error.is_some() && outcome.summary.rows_rejected == 0 {
             outcome.summary.warnings.extend(self.tell_older(context));
@@ -139,8 +139,8 @@ impl Rejected {
         Ok(replaced.written)
     }
 
-    /// Warns that what stands in the place of the file is of an earlier run, maybe of the same job, and says how: this one has failed and
-    /// rejected nothing.
+    /// Warns that what stands in the place of the file is of an earlier run, maybe of the same job, and says
+    /// how: this one has failed and rejected nothing.
     pub fn tell_older(&self, context: &Context) -> Option<String> {
         let path = self.file.as_deref().filter(|path| path.is_file())?;
         let message = format!(
@@ -151,7 +151,8 @@ impl Rejected {
         Some(message)
     }
 
-    /// Why the file is not there, and how it comes there later. Where the load `is_done` its own command writes none any more.
+    /// Why the file is not there, and how it comes there later. Where the load `is_done` its own command
+    /// writes none any more.
     fn told_unwritten(&self, connection: &Connection, job_id: &str, error: Error, is_done: bool) -> Error {
         let hint = match error.hint() {
             Some(hint) if hint.contains(LATER) => hint.to_owned(),
@@ -176,7 +177,8 @@ impl Rejected {
     }
 }
 
-/// Whoever writes the ledger would choose what is written where, with the rights of whoever goes on with the job.
+/// Whoever writes the ledger would choose what is written where, with the rights of whoever goes on with the
+/// job.
 fn not_own(path: &Path) -> Error {
     let message = format!(
         "rejected records are not written to {}: only the ledger says that they go there, and others may have written that",
@@ -186,8 +188,8 @@ fn not_own(path: &Path) -> Error {
     Error::new(ErrorKind::Local, message).with_hint(hint)
 }
 
-/// The path by which a later run finds the file; `None` for what is there for this process alone, or has no name that the ledger can
-/// keep.
+/// The path by which a later run finds the file; `None` for what is there for this process alone, or has no
+/// name that the ledger can keep.
 pub(crate) fn kept_path(path: &Path) -> Option<String> {
     let path = std::path::absolute(path).ok().filter(|path| !path.starts_with("/dev"))?;
     path.to_str().filter(|path| !path.contains('\0')).map(str::to_owned)

@@ -1,4 +1,5 @@
-//! What a run that goes on with a job may do in another way than the one that began it: its options, and what they mean.
+//! What a run that goes on with a job may do in another way than the one that began it: its options, and what
+//! they mean.
 
 use crate::arrival::{for_appended, only_appended};
 use crate::bad_records::max_errors;
@@ -29,7 +30,8 @@ pub struct RerunOptions {
     /// How far a load may go with settings
     #[arg(long, value_enum)]
     pub tune: Option<TuneName>,
-    /// Of a job with --on-error skip: stop when more records than this are refused, or a larger share of those read
+    /// Of a job with --on-error skip: stop when more records than this are refused, or a larger share of
+    /// those read
     #[arg(long, value_name = "N|P%")]
     pub max_errors: Option<String>,
     /// Of a job with --on-error skip: where rejected records are written when the load ends
@@ -100,8 +102,8 @@ impl RerunOptions {
     }
 }
 
-/// What an error of a load advises may be an option that a job which goes on cannot be given any more: then says what can be
-/// done instead.
+/// What an error of a load advises may be an option that a job which goes on cannot be given any more: then
+/// says what can be done instead.
 #[must_use]
 pub fn followable(error: Error, adds_rows: bool) -> Error {
     let Some(hint) = error.hint() else { return error };
@@ -123,8 +125,9 @@ pub fn followable(error: Error, adds_rows: bool) -> Error {
     error.with_hint(followable)
 }
 
-/// Options that decide which rows are stored, and so who a job is: with another value of one of them the command is another job's.
-/// By the engine's [`work_key`](howdah_engine::plan::work_key), with which a test compares them.
+/// Options that decide which rows are stored, and so who a job is: with another value of one of them the
+/// command is another job's. By the engine's [`work_key`](howdah_engine::plan::work_key), with which a test
+/// compares them.
 const OF_THE_WORK: [&str; 28] = [
     "--job-id",
     "--table",
@@ -205,8 +208,8 @@ mod tests {
         given.split_once('=').map_or(given, |(option, _)| option)
     }
 
-    /// An option with another value than it has by default, and what it needs beside it. Those are missing whose job is in a file or in
-    /// a ledger.
+    /// An option with another value than it has by default, and what it needs beside it. Those are missing
+    /// whose job is in a file or in a ledger.
     const GIVEN: [(&str, &str); 62] = [
         ("--to=host=h", ""),
         ("--ledger=books", ""),

@@ -133,7 +133,8 @@ pub(crate) fn of_jobs_hidden(option: clap::Arg) -> clap::Arg {
     if is_of_jobs { option.hide(true) } else { option }
 }
 
-/// What `check` refuses, or what changes nothing there: it stores no rows ([`expect_none_for_rows`](crate::commands)).
+/// What `check` refuses, or what changes nothing there: it stores no rows
+/// ([`expect_none_for_rows`](crate::commands)).
 pub(crate) fn of_rows_hidden(option: clap::Arg) -> clap::Arg {
     let of_rows = [
         "verify",
@@ -164,7 +165,8 @@ pub(crate) fn read_again(option: clap::Arg) -> clap::Arg {
 /// The schema that keeps the ledger, for the verbs that need one.
 ///
 /// # Errors
-/// `Usage` for `--ledger none`: without a ledger there is nothing to read; and for what is no name of a schema.
+/// `Usage` for `--ledger none`: without a ledger there is nothing to read; and for what is no name of a
+/// schema.
 pub(crate) fn ledger_schema(target: &TargetOptions) -> Result<String> {
     check_ledger(target)?;
     match ledger(target) {
@@ -216,7 +218,8 @@ fn check_words(options: &LoadOptions) -> Result<()> {
     }
 }
 
-/// A name is for the ledger. An empty one is most likely a variable of a shell that is not set: all loads would be the same job.
+/// A name is for the ledger. An empty one is most likely a variable of a shell that is not set: all loads
+/// would be the same job.
 fn check_name(options: &LoadOptions) -> Result<()> {
     if options.run.job_id.as_deref() == Some("") {
         let message = "--job-id: expected a name for the job, got nothing";

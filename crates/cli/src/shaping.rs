@@ -1,4 +1,5 @@
-//! Options about the dialect and the table, as typed -> [`Shaping`]; and what was found without them, in words.
+//! Options about the dialect and the table, as typed -> [`Shaping`]; and what was found without them, in
+//! words.
 
 use crate::account::short;
 use crate::options::{EvolveName, FormatOptions, NamesName, ShapingOptions};
@@ -108,8 +109,8 @@ fn escaped_quote(quote: Option<Option<u8>>, escape: Option<u8>) -> Result<Option
     }
 }
 
-/// Says that options which only COPY itself can follow leave nothing to be found; `None` if the format is named, which says
-/// the same.
+/// Says that options which only COPY itself can follow leave nothing to be found; `None` if the format is
+/// named, which says the same.
 pub fn notice(options: &FormatOptions) -> Option<String> {
     let is_match = options.header.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("match"));
     let given = [
@@ -133,8 +134,8 @@ fn header(word: &str) -> Result<bool> {
     Ok(header_word(word)? != Header::None)
 }
 
-/// `a=numeric(10,2),b=text`: a comma that no `column=` follows belongs to the type or its spelling. Of the named ones those that
-/// are not written.
+/// `a=numeric(10,2),b=text`: a comma that no `column=` follows belongs to the type or its spelling. Of the
+/// named ones those that are not written.
 fn types(written: &[String], named: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let mut types = BTreeMap::new();
     for pair in written.iter().flat_map(|list| pairs(list)) {
@@ -172,7 +173,8 @@ fn pairs(list: &str) -> Vec<String> {
     pairs
 }
 
-/// What was found and decided beyond the options, a line each: how files are written, the tables that are made.
+/// What was found and decided beyond the options, a line each: how files are written, the tables that are
+/// made.
 pub fn found(plan: &Plan) -> Vec<String> {
     let mut lines = Vec::new();
     for file in plan.files.iter().take(FILES_LISTED) {

@@ -1,7 +1,7 @@
 //! Signals: the first stops the command cleanly, and one that is repeated ends the process at once.
 //!
-//! They are taken on a thread of their own: whatever stands still, as threads do that write to a terminal which takes nothing, a
-//! signal is answered.
+//! They are taken on a thread of their own: whatever stands still, as threads do that write to a terminal
+//! which takes nothing, a signal is answered.
 
 use crate::Exit;
 use howdah_engine::Stop;
@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Whoever stops a process may send several signals for it: a terminal that closes sends SIGHUP twice, from the shell and from the
-/// system, and logind SIGTERM and SIGHUP. They come within milliseconds, and people press a key again later than this.
+/// Whoever stops a process may send several signals for it: a terminal that closes sends SIGHUP twice, from
+/// the shell and from the system, and logind SIGTERM and SIGHUP. They come within milliseconds, and people
+/// press a key again later than this.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// What asks a process to end.
@@ -60,7 +61,8 @@ struct Signals {
     terminate: Signal,
     /// Not where it is ignored.
     hangup: Option<Signal>,
-    /// A file that grew larger than this process may make one (`ulimit -f`): where it is taken, the write fails as on a full disk.
+    /// A file that grew larger than this process may make one (`ulimit -f`): where it is taken, the write
+    /// fails as on a full disk.
     _file_limit: Signal,
 }
 
@@ -89,7 +91,8 @@ impl Signals {
     }
 }
 
-/// Whoever started this process had it ignore SIGHUP, as `nohup` does; where there is no `/proc`, nobody knows. Source: proc(5).
+/// Whoever started this process had it ignore SIGHUP, as `nohup` does; where there is no `/proc`, nobody
+/// knows. Source: proc(5).
 fn ignores_hangup() -> bool {
     const SIGHUP_BIT: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

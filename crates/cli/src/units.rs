@@ -1,7 +1,7 @@
 //! Sizes, times, names and one-byte options; sizes and times as PostgreSQL writes them in its configuration.
 //!
-//! `kB`, `MB`, `GB` and `TB` are powers of 1024 as there (<https://www.postgresql.org/docs/current/config-setting.html>);
-//! the IEC names say the same.
+//! `kB`, `MB`, `GB` and `TB` are powers of 1024 as there
+//! (<https://www.postgresql.org/docs/current/config-setting.html>); the IEC names say the same.
 
 pub use howdah_engine::model::show_count;
 use howdah_engine::model::{Error, ErrorKind, Result, counted};

@@ -1,5 +1,5 @@
-//! When all rows are in: statistics for the planner, which without them takes a table of millions for an empty one; and
-//! on demand VACUUM and CHECKPOINT.
+//! When all rows are in: statistics for the planner, which without them takes a table of millions for an
+//! empty one; and on demand VACUUM and CHECKPOINT.
 //!
 //! The load is done by then. What cannot be done here is told and changes nothing about that; a stop ends it.
 
@@ -45,8 +45,9 @@ fn asks_for(run: &Run, step: After) -> bool {
     run.plan.job.after.as_ref().is_some_and(|steps| steps.contains(&step))
 }
 
-/// VACUUM without the statistics, which have their own time in the summary: of what was asked for, or, if nothing was, of tables
-/// that autovacuum was kept from and for which it is due. Returns the tables of which it was done.
+/// VACUUM without the statistics, which have their own time in the summary: of what was asked for, or, if
+/// nothing was, of tables that autovacuum was kept from and for which it is due. Returns the tables of which
+/// it was done.
 async fn vacuum_each(run: &Run) -> Vec<Relation> {
     let (start, asked) = (Instant::now(), asks_for(run, After::Vacuum));
     let relations: Vec<Relation> = match &run.plan.job.after {
@@ -74,8 +75,8 @@ async fn vacuum_each(run: &Run) -> Vec<Relation> {
     done.into_iter().flatten().collect()
 }
 
-/// Statistics of tables that VACUUM was done of, and of those that were asked for or have grown. Not a second time of those whose
-/// indexes on expressions have had them made.
+/// Statistics of tables that VACUUM was done of, and of those that were asked for or have grown. Not a second
+/// time of those whose indexes on expressions have had them made.
 async fn analyze_each(run: &Run, vacuumed: &[Relation]) {
     let (start, asked) = (Instant::now(), asks_for(run, After::Analyze));
     let by_itself = run.plan.job.after.is_none();
@@ -141,8 +142,8 @@ async fn analyze(run: &Run, relation: &Relation, due: Due) -> Result<()> {
 /// So many checkpoints that were not due by time are no accident.
 const CHECKPOINTS_MIN: u64 = 3;
 
-/// Behind each checkpoint, the first change of a page writes all of it into WAL: with indexes kept and one every 96 MB of WAL, a load
-/// wrote 1.8 times as much of it. What cannot be asked is not told.
+/// Behind each checkpoint, the first change of a page writes all of it into WAL: with indexes kept and one
+/// every 96 MB of WAL, a load wrote 1.8 times as much of it. What cannot be asked is not told.
 pub(crate) async fn tell_checkpoints(run: &Run) {
     let (connection, Some(before)) = (&run.context.connection, run.checkpoints.get()) else { return };
     // Who loads little is not kept waiting for a session and an answer.
@@ -185,7 +186,8 @@ fn with_rows(run: &Run) -> impl Iterator<Item = Loaded<'_>> {
     loaded(run).into_iter().filter(move |table| table.rows > 0 && holds(table))
 }
 
-/// Rows that this run has inserted into the table, as far as it knows: those of a partition by the table's name alone it does not.
+/// Rows that this run has inserted into the table, as far as it knows: those of a partition by the table's
+/// name alone it does not.
 fn rows_inserted(run: &Run, relation: &Relation) -> u64 {
     let has_key = run.plan.job.arrival.has_key();
     let by_key = has_key.then(|| run.tally.changes_of(relation)).flatten();
@@ -194,7 +196,8 @@ fn rows_inserted(run: &Run, relation: &Relation) -> u64 {
     by_key.map_or_else(stored, |changes| changes.inserted)
 }
 
-/// Rows of the table that are new, changed or gone: records of a key that say what is there already make no statistics stale.
+/// Rows of the table that are new, changed or gone: records of a key that say what is there already make no
+/// statistics stale.
 fn rows_changed(run: &Run, table: &Loaded<'_>) -> u64 {
     let by_key = run.plan.job.arrival.has_key().then(|| run.tally.changes_of(table.relation)).flatten();
     by_key.map_or(table.rows, |changes| changes.inserted + changes.updated + changes.deleted)

@@ -42,7 +42,8 @@ pub(crate) fn option(name: &str, value: &str) -> String {
     format!("{name}{between}{}", in_shell(value))
 }
 
-/// The error, whose hint names `howdah restore`, or another verb with `JOB`, in short, with the whole command.
+/// The error, whose hint names `howdah restore`, or another verb with `JOB`, in short, with the whole
+/// command.
 pub fn in_full(error: Error, connection: &Connection, job_id: &str, schema: &str) -> Error {
     let Some(hint) = error.hint() else { return error };
     let mut full = status_in_full(hint, connection.to_type(), job_id, schema);
@@ -121,8 +122,8 @@ pub fn further(connection: &Connection, plan: &Plan, schema: &str) -> String {
     told.unwrap_or_else(|| command(connection, "resume", &plan.job_id, schema))
 }
 
-/// The error of a load, with what to do about one that the user has stopped: the same command would store once more what is there
-/// already, where nobody knows that.
+/// The error of a load, with what to do about one that the user has stopped: the same command would store
+/// once more what is there already, where nobody knows that.
 pub(crate) fn advised(run: &Run, error: Error) -> Error {
     let has_begun = run.ledger.is_none() || run.tally.chunks() > 0;
     match error.kind() {

@@ -1,5 +1,6 @@
-//! Plans and loads in one. A job enters, an account leaves. Where others have loaded files of the plan before the load could begin, and
-//! `--known skip` leaves such files out, or have replaced a table of it, it is planned anew: nothing is stored by then.
+//! Plans and loads in one. A job enters, an account leaves. Where others have loaded files of the plan before
+//! the load could begin, and `--known skip` leaves such files out, or have replaced a table of it, it is
+//! planned anew: nothing is stored by then.
 
 use crate::Context;
 use crate::begin::Tried;
@@ -29,7 +30,8 @@ pub async fn plan_and_load(
     Ok(outcome)
 }
 
-/// Notes the warnings that it passes on: some are said before there is an account of the load that could hold them.
+/// Notes the warnings that it passes on: some are said before there is an account of the load that could hold
+/// them.
 struct Noting {
     listener: Arc<dyn Listener>,
     warnings: Mutex<Vec<String>>,

@@ -1,4 +1,5 @@
-//! Behind the last chunk: rows that waited in staging tables come into their tables, side by side or all at once.
+//! Behind the last chunk: rows that waited in staging tables come into their tables, side by side or all at
+//! once.
 //!
 //! Which parts are in, the ledger knows: a run that goes on does the others.
 
@@ -65,7 +66,8 @@ pub(crate) async fn make_staging(session: &Session, ledger: &Ledger, plan: &Plan
     Ok(())
 }
 
-/// The plan of a table whose rows wait, with the columns of all its files: `first` itself, unless these fill different ones.
+/// The plan of a table whose rows wait, with the columns of all its files: `first` itself, unless these fill
+/// different ones.
 ///
 /// # Errors
 /// Columns, where they do, and what some leave out is not the same to rows that wait as to the table.
@@ -166,7 +168,8 @@ async fn bring_in_all(run: &Run, ledger: &Ledger, tables: Vec<(&TablePlan, &Stag
     loop {
         let left_out = if leaves_out { leave_out::all(run, ledger, &tables, &all).await? } else { 0 };
         let Err(failed) = come_in(run, ledger, &tables, &all).await else { return Ok(()) };
-        // What cannot be told by asking is not told by asking again; but others may change the table in between, so that it refuses more.
+        // What cannot be told by asking is not told by asking again; but others may change the table in
+        // between, so that it refuses more.
         let is_first = failing.is_none();
         let is_told = is_first || left_out > 0;
         let since = failing.get_or_insert_with(Instant::now).elapsed();
@@ -187,7 +190,8 @@ async fn come_in(run: &Run, ledger: &Ledger, tables: &Staged<'_>, all: &[Into]) 
         let rows = on_session(run, async |session| into.staged_rows(session).await).await?;
         expect_all_staged(run, into, rows)?;
         if !into.key.is_empty() {
-            // No autovacuum looks at a table that is minutes old: without, the planner expects a few rows and joins them one by one.
+            // No autovacuum looks at a table that is minutes old: without, the planner expects a few rows and
+            // joins them one by one.
             on_session(run, async |session| into.analyze_key(session).await).await?;
         }
         if rows == 0 && run.plan.job.arrival.delete_missing && !run.plan.job.force {
@@ -229,8 +233,8 @@ async fn expect_not_emptied(run: &Run, ledger: &Ledger) -> Result<()> {
     }
 }
 
-/// Does something on a session of its own, as often as it takes. The work leaves the session as it found it. Where a disk of the server
-/// has next to no room it is broken off, and begun again when there is some.
+/// Does something on a session of its own, as often as it takes. The work leaves the session as it found it.
+/// Where a disk of the server has next to no room it is broken off, and begun again when there is some.
 pub(crate) async fn on_session<T>(run: &Run, work: impl AsyncFn(&Session) -> Result<T>) -> Result<T> {
     let connection = &run.context.connection;
     let retry_for = Duration::from_millis(run.plan.job.retry_for_ms);
@@ -279,7 +283,7 @@ fn key_columns(into: &Into) -> String {
     into.key.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Records are looked for by the equality of their types; the index may have an operator class with another one.
+/// Records are looked for by the equality of their types; the index's operator class may have another.
 fn not_told_apart(into: &Into) -> Error {
     let message = format!(
         "records for {} have the same key ({}) by the operator class of its unique index, and not by the equality of its type: which \
@@ -308,7 +312,8 @@ fn repeated(run: &Run, into: &Into, twins: Twins) -> Error {
         .with_hint("--keep last lets the last record of each key count, --keep first the first")
 }
 
-/// Of several records of one key one counts, by their order; a record that is left out, or comes later than the others, has none.
+/// Of several records of one key one counts, by their order; a record that is left out, or comes later than
+/// the others, has none.
 pub(crate) fn warn_of_order(run: &Run) {
     let arrival = &run.plan.job.arrival;
     if !arrival.has_key() || arrival.keep == Keep::Error {
@@ -423,8 +428,8 @@ async fn at_once(run: &Run, ledger: &Ledger, tables: &[Into]) -> Result<()> {
     Ok(())
 }
 
-/// New tables get their rows, where these have waited elsewhere, and their indexes, and take the places of the old ones, all in one
-/// transaction.
+/// New tables get their rows, where these have waited elsewhere, and their indexes, and take the places of
+/// the old ones, all in one transaction.
 async fn take_places(run: &Run, ledger: &Ledger, tables: &Staged<'_>) -> Result<()> {
     let mut named = Vec::new();
     for (table, staging) in tables {
@@ -505,8 +510,8 @@ fn names(tables: &[Into]) -> String {
     tables.iter().map(|into| into.relation.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// What the table's steps have changed, by whichever run. `waiting` rows were left in the staging table of all that
-/// came: the others did not count.
+/// What the table's steps have changed, by whichever run. `waiting` rows were left in the staging table of
+/// all that came: the others did not count.
 async fn account(run: &Run, ledger: &Ledger, into: &Into, waiting: u64) -> Result<()> {
     let read = async |session: &Session| ledger.steps_done(session, &run.plan.job_id, &into.relation).await;
     let (changes, rows) = on_session(run, read).await?;
@@ -542,8 +547,8 @@ pub(crate) fn rows_for(run: &Run, relation: &Relation) -> u64 {
     of_table.map(|(no, _)| run.tally.rows_of(no)).sum()
 }
 
-/// Notes for the account how many rows have come into tables of a load that did not end well. Best effort: what cannot be asked
-/// counts as waiting.
+/// Notes for the account how many rows have come into tables of a load that did not end well. Best effort:
+/// what cannot be asked counts as waiting.
 pub(crate) async fn note_waiting(run: &Run) {
     let Some(ledger) = &run.ledger else { return };
     let tables = staged(&run.plan);
@@ -566,8 +571,8 @@ pub(crate) async fn note_waiting(run: &Run) {
     }
 }
 
-/// The job cannot be gone on with as it is: what waits in staging tables is forgotten, so that the mended files are a
-/// job of their own. Where some of it has come in, the rest waits for the next run.
+/// The job cannot be gone on with as it is: what waits in staging tables is forgotten, so that the mended
+/// files are a job of their own. Where some of it has come in, the rest waits for the next run.
 pub(crate) fn is_for_good(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Record

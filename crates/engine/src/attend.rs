@@ -1,9 +1,10 @@
 //! Waits for a server's answer, but not for one that cannot come.
 //!
 //! A network that stands still ends no connection: the client would wait until TCP gives up, hours by
-//! default. When an answer is late, another session looks at the server process: one that waits for the client, or
-//! is not there, will not answer, and the connection is given up. One that works, or waits for a lock or for
-//! storage, may take as long as it likes. (Sessions that copy are looked after by [`crate::watch`].)
+//! default. When an answer is late, another session looks at the server process: one that waits for the
+//! client, or is not there, will not answer, and the connection is given up. One that works, or waits for a
+//! lock or for storage, may take as long as it likes. (Sessions that copy are looked after by
+//! [`crate::watch`].)
 
 use crate::Connection;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -33,8 +34,9 @@ pub(crate) async fn each<T, E>(
     stream::iter(work).buffered(AT_ONCE).try_collect().await
 }
 
-/// A session that is asked. When nobody waits for the answer any more, its process is ended: the server notices that a client has
-/// gone only when it sends an answer, and goes on with its statement, and with the locks of that, until then.
+/// A session that is asked. When nobody waits for the answer any more, its process is ended: the server
+/// notices that a client has gone only when it sends an answer, and goes on with its statement, and with the
+/// locks of that, until then.
 pub(crate) struct Asking<'a> {
     connection: &'a Connection,
     backend: Backend,
@@ -61,8 +63,9 @@ impl Drop for Asking<'_> {
 }
 
 impl Connection {
-    /// Does `work`, which is nothing but statements on `session`. Whoever gives it up before its end, by a stop say, gives up the
-    /// session: the server is told to end what it is at with the next session that is opened, or by [`Connection::end_now`].
+    /// Does `work`, which is nothing but statements on `session`. Whoever gives it up before its end, by a
+    /// stop say, gives up the session: the server is told to end what it is at with the next session that is
+    /// opened, or by [`Connection::end_now`].
     ///
     /// # Errors
     /// Those of the work; `ConnectionLost` when its answer will not come.
@@ -79,8 +82,9 @@ impl Connection {
         done
     }
 
-    /// The same for something that is asked of many, whose answers come in their order. Many questions are under way at once: a server
-    /// far away is waited for once, and not once for each. Each is one statement, or all of it is sent before its first answer.
+    /// The same for something that is asked of many, whose answers come in their order. Many questions are
+    /// under way at once: a server far away is waited for once, and not once for each. Each is one statement,
+    /// or all of it is sent before its first answer.
     ///
     /// # Errors
     /// The first of those of the work; `ConnectionLost` when its answer will not come.
@@ -92,8 +96,8 @@ impl Connection {
         self.attend(session, each(work)).await
     }
 
-    /// The same for work that has the session of this server process to itself; what becomes of the session is the caller's
-    /// business.
+    /// The same for work that has the session of this server process to itself; what becomes of the session
+    /// is the caller's business.
     pub(crate) async fn answer<T>(
         &self,
         backend: Backend,
@@ -129,7 +133,8 @@ impl Connection {
         true
     }
 
-    /// Looks at the process from a session of its own: an older one may be as dead as that which is looked at.
+    /// Looks at the process from a session of its own: an older one may be as dead as that which is looked
+    /// at.
     async fn waits_for(&self, backend: Backend) -> Waits {
         let look = async { activity::sample(&self.open_new().await?, &[backend.pid]).await };
         match timeout(LOOK_WITHIN, look).await {
@@ -156,8 +161,8 @@ enum Waits {
     Unknown,
 }
 
-/// What is said of a process that is held up by what howdah has no limit of time for. That a statement works, or waits for
-/// storage, is nothing to tell of.
+/// What is said of a process that is held up by what howdah has no limit of time for. That a statement works,
+/// or waits for storage, is nothing to tell of.
 pub(crate) fn held_up(backend: Backend, wait: &str) -> Option<String> {
     let pid = backend.pid;
     if wait == "IPC:SyncRep" {

@@ -1,8 +1,10 @@
-//! How a load begins its job: holds it, asks once more what others have of its files, and writes it into the ledger.
+//! How a load begins its job: holds it, asks once more what others have of its files, and writes it into the
+//! ledger.
 //!
-//! Since it was planned others may have loaded its files, or be at it. Loads that are not to store rows once more begin one after
-//! the other, in the ledger's turn: each sees those that have begun before it, and gives way to them. So does a load at work whose
-//! sessions were lost, all at once, before it stores anything more: others may have begun meanwhile, who saw nobody at work.
+//! Since it was planned others may have loaded its files, or be at it. Loads that are not to store rows once
+//! more begin one after the other, in the ledger's turn: each sees those that have begun before it, and gives
+//! way to them. So does a load at work whose sessions were lost, all at once, before it stores anything more:
+//! others may have begun meanwhile, who saw nobody at work.
 
 use crate::load::being_restored;
 use crate::pipeline::Run;
@@ -43,10 +45,12 @@ pub(crate) struct Tried {
     pub(crate) is_elsewhere: AtomicBool,
 }
 
-/// Begins the job, which this session then holds; the turn of those that begin is to be ended behind that, by [`end_turn`].
+/// Begins the job, which this session then holds; the turn of those that begin is to be ended behind that, by
+/// [`end_turn`].
 ///
 /// # Errors
-/// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of the session.
+/// Table, for files that others have loaded or are loading; why the ledger does not take the job; those of
+/// the session.
 pub(crate) async fn begin(
     connection: &Connection,
     session: &Session,
@@ -89,8 +93,8 @@ pub(crate) async fn end_turn(session: &Session, ledger: &Ledger, plan: &Plan) ->
     if asks(&plan.job) { ledger.end_turn(session).await } else { Ok(()) }
 }
 
-/// What the ledger says to a job that begins, as far as it is asked. All is asked at once: of a job that nobody has begun before, which
-/// `begun` tells.
+/// What the ledger says to a job that begins, as far as it is asked. All is asked at once: of a job that
+/// nobody has begun before, which `begun` tells.
 struct Told {
     begun: Result<(Option<String>, BTreeSet<u32>)>,
     rivals: Result<Vec<Rival>>,
@@ -115,7 +119,8 @@ impl Told {
     }
 }
 
-/// Where the server's clock has gone back behind the ledger's times, these are moved, and what they tell is asked once more.
+/// Where the server's clock has gone back behind the ledger's times, these are moved, and what they tell is
+/// asked once more.
 async fn in_time(
     connection: &Connection,
     session: &Session,
@@ -184,7 +189,8 @@ async fn in_turn(
         .await
         .inspect_err(|error| tried.is_elsewhere.store(error.kind() == ErrorKind::Table, Relaxed))?;
     in_part::forget_emptied(session, ledger, plan, told.of_the_work?).await?;
-    // Sent together. Who empties a table has no turn: it has seen this job, and waits for its end, or is seen here.
+    // Sent together. Who empties a table has no turn: it has seen this job, and waits for its end, or is seen
+    // here.
     let (begun, mut noted) =
         join(ledger.begin(session, plan), noted_rivals(session, ledger, plan, &own)).await;
     let mut forgotten = false;
@@ -222,7 +228,8 @@ pub(crate) async fn take_no_more(session: &Session, ledger: &Ledger, plan: &Plan
     ledger.take_no_more(session, &oids).await
 }
 
-/// Tables with the jobs that have brought rows since an earlier run of this job began, which goes on to take them out.
+/// Tables with the jobs that have brought rows since an earlier run of this job began, which goes on to take
+/// them out.
 ///
 /// # Errors
 /// Those of the session.
@@ -261,9 +268,10 @@ fn held(plan: &Plan, when: When, hold: Hold) -> Vec<(u32, &Relation)> {
     by_oid.into_iter().collect()
 }
 
-/// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What waits in a staging table is
-/// not in the table. What others had stored when the job began first was gone then, or known: the rows in the table may be its own. Of
-/// files that have changed since, it was not asked for then.
+/// Files of which the job has stored rows in the table: nobody else has, unless that was asked for. What
+/// waits in a staging table is not in the table. What others had stored when the job began first was gone
+/// then, or known: the rows in the table may be its own. Of files that have changed since, it was not asked
+/// for then.
 async fn own(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Own> {
     Ok(own_of(plan, ledger.begun_files(session, &plan.job_id).await?))
 }
@@ -330,7 +338,8 @@ pub(crate) fn is_taken(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Table | ErrorKind::FilesLoaded | ErrorKind::Ledger)
 }
 
-/// Holds the job of a load at work on a new session, as the one that held it is lost. The session keeps the turn if this fails.
+/// Holds the job of a load at work on a new session, as the one that held it is lost. The session keeps the
+/// turn if this fails.
 ///
 /// # Errors
 /// As [`is_taken`] says, where the load cannot go on; those of the session.
@@ -358,8 +367,9 @@ pub(crate) async fn hold_again(
     Ok(())
 }
 
-/// Before a new session of a load at work stores anything: while the job is held others give way, and behind that they do so to this
-/// session; what they have begun in between is asked here. Ends the load if they have.
+/// Before a new session of a load at work stores anything: while the job is held others give way, and behind
+/// that they do so to this session; what they have begun in between is asked here. Ends the load if they
+/// have.
 ///
 /// # Errors
 /// As [`hold_again`].
@@ -397,7 +407,8 @@ fn expect_no_rivals(plan: &Plan, rivals: Vec<Rival>) -> Result<()> {
     expect_unknown(plan, &known.into_values().collect::<Vec<_>>(), state)
 }
 
-/// Files of the plan, but for its job's own, that another job has loaded, and the rows are there, or is loading.
+/// Files of the plan, but for its job's own, that another job has loaded, and the rows are there, or is
+/// loading.
 async fn rivals(session: &Session, ledger: &Ledger, plan: &Plan, own: &Own) -> Result<Vec<Rival>> {
     let rivals = ledger.rivals(session, plan, own).await?;
     standing(session, ledger, plan, rivals).await
@@ -430,8 +441,9 @@ async fn standing(
     Ok(rivals)
 }
 
-/// Notes the job in a ledger that has something of it already, with chunks of another size where none is stored. Says whether something
-/// was left of one of this name, whose own row somebody has deleted: its chunks tell nothing of the table.
+/// Notes the job in a ledger that has something of it already, with chunks of another size where none is
+/// stored. Says whether something was left of one of this name, whose own row somebody has deleted: its
+/// chunks tell nothing of the table.
 async fn begin_again(
     connection: &Connection,
     session: &Session,
@@ -462,7 +474,8 @@ async fn begin_again(
     Err(taken)
 }
 
-/// Begins it with files that have changed. What a killed run has left at work may still store chunks of them as they were.
+/// Begins it with files that have changed. What a killed run has left at work may still store chunks of them
+/// as they were.
 async fn begin_changed(
     connection: &Connection,
     session: &Session,
@@ -510,8 +523,8 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
         .with_hint("give what its first run was given, or another --job-id"))
 }
 
-/// Holds the job, `in_turn` with other loads that begin. Another load that begins looks after what killed jobs have left, which may
-/// take it a moment.
+/// Holds the job, `in_turn` with other loads that begin. Another load that begins looks after what killed
+/// jobs have left, which may take it a moment.
 async fn hold_soon(session: &Session, ledger: &Ledger, job_id: &str, in_turn: bool) -> Result<Held> {
     let began = Instant::now();
     let mut held_then = Held::AtOnce;

@@ -1,9 +1,10 @@
 //! Measures howdah against one plain COPY with the user's own file on the user's own server.
 //!
-//! A job and a number of rounds enter, what each round took leaves. All of it happens in a schema of its own, which is
-//! dropped at the end, however that comes: tables shaped like the user's, the ledger beside them. Each round loads the
-//! file in both ways, each time into an empty table; one load of each kind comes before and is not counted, so that
-//! both find the file in memory. Where COPY alone cannot take the file, howdah is measured alone.
+//! A job and a number of rounds enter, what each round took leaves. All of it happens in a schema of its own,
+//! which is dropped at the end, however that comes: tables shaped like the user's, the ledger beside them.
+//! Each round loads the file in both ways, each time into an empty table; one load of each kind comes before
+//! and is not counted, so that both find the file in memory. Where COPY alone cannot take the file, howdah is
+//! measured alone.
 
 mod cpu;
 mod memory;
@@ -22,7 +23,8 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Dropping waits for sessions that are still ending; a server that does not answer at all must not hold up the end.
+/// Dropping waits for sessions that are still ending; a server that does not answer at all must not hold up
+/// the end.
 const DROP_WITHIN: Duration = Duration::from_secs(60);
 
 /// The table that is made from the data, where none is named.
@@ -37,8 +39,8 @@ pub struct Round {
     pub client_cpu_seconds: f64,
     /// Of all processes of the server, where it can be seen.
     pub server_cpu_seconds: Option<f64>,
-    /// The most memory that this process held meanwhile, what its allocator kept from earlier rounds included; none of COPY, which
-    /// cannot be told from that, and where it cannot be seen.
+    /// The most memory that this process held meanwhile, what its allocator kept from earlier rounds
+    /// included; none of COPY, which cannot be told from that, and where it cannot be seen.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -70,8 +72,8 @@ pub struct Measured {
 /// Loads the one file of the job so often in both ways.
 ///
 /// # Errors
-/// Usage, for several files or one that cannot be read twice; Server with the GRANT that helps, where the role may not
-/// make a schema; those of planning and loading.
+/// Usage, for several files or one that cannot be read twice; Server with the GRANT that helps, where the
+/// role may not make a schema; those of planning and loading.
 pub async fn bench(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
     run(context, job, rounds).await.map_err(without_resume)
 }
@@ -249,8 +251,8 @@ impl Bench<'_> {
         Ok(ServerCpu::of(session.backend()))
     }
 
-    /// One load by howdah, as the command would do it, into a table of its own. What was made from the data is to
-    /// `stay` once: it gives the other tables their shape.
+    /// One load by howdah, as the command would do it, into a table of its own. What was made from the data
+    /// is to `stay` once: it gives the other tables their shape.
     async fn howdah(&self, name: &str, stay: bool, cpu: Option<&ServerCpu>) -> Result<Loaded> {
         let table = self.table(if stay { MADE } else { "loaded" });
         if let Some(shape) = &self.shape {

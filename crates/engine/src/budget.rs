@@ -2,9 +2,9 @@
 //!
 //! The budget is cut up once, when a load begins. A fixed share is for the process and the sessions, a
 //! quarter of the rest for records longer than a chunk buffer, and what remains is a pool of equal chunk
-//! buffers. A chunk holds its buffer from the first byte read until its receipt, and a second one where its records
-//! are rewritten, so the pool bounds everything in flight; a reader that finds the pool empty waits, and that is all
-//! the back-pressure there is.
+//! buffers. A chunk holds its buffer from the first byte read until its receipt, and a second one where its
+//! records are rewritten, so the pool bounds everything in flight; a reader that finds the pool empty waits,
+//! and that is all the back-pressure there is.
 //!
 //! Nobody can wait for ever: a buffer is taken before the piece of work it is for, pieces are handed out in
 //! order, and whoever holds a buffer waits only for I/O or for holders of earlier pieces.
@@ -19,18 +19,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const MIB: u64 = 1 << 20;
 
 /// Code, runtime, catalogs, prefetched blocks and decompression windows. Measured: a load of one gzip file
-/// with two sessions holds 19 MiB beside its chunk buffers; zstd and xz windows add up to 8 MiB each, as these compress by
-/// default. Larger ones come on top, since nobody knows them before the file is read (docs/concepts/memory.md).
+/// with two sessions holds 19 MiB beside its chunk buffers; zstd and xz windows add up to 8 MiB each, as
+/// these compress by default. Larger ones come on top, since nobody knows them before the file is read
+/// (docs/concepts/memory.md).
 const PROCESS_BYTES: u64 = 40 * MIB;
 /// Write buffer of one session: one piece of a chunk, framed, and once more under TLS.
 const SESSION_BYTES: u64 = MIB;
-/// The share of what is left for parts of compressed files that are decoded ahead, where there are such files: two
-/// frames of 8 MiB, as `pzstd` writes them, fit the default budget.
+/// The share of what is left for parts of compressed files that are decoded ahead, where there are such
+/// files: two frames of 8 MiB, as `pzstd` writes them, fit the default budget.
 const AHEAD_SHARE: u64 = 8;
 /// The share of what is left then for long records.
 const RESERVE_SHARE: u64 = 4;
-/// The share of the budget for small objects that planning has read whole: a second request for each would take longer than all else
-/// that is done with it. 32 MiB of the default are fifty thousand files of twenty rows.
+/// The share of the budget for small objects that planning has read whole: a second request for each would
+/// take longer than all else that is done with it. 32 MiB of the default are fifty thousand files of twenty
+/// rows.
 pub(crate) const KEPT_SHARE: u64 = 8;
 /// With fewer buffers no load can go on.
 const BUFFERS_MIN: u64 = 3;
@@ -46,16 +48,18 @@ const MEMORY_BYTES_MIN: u64 = 64 * MIB;
 /// 4 MiB 1.51 and 0.28, 16 MiB 1.48 and 0.30, 32 MiB 1.79 and 0.34. Small chunks stay in the processor's
 /// cache, but each costs three round trips and a row of the ledger; with 16 MiB these vanish at any distance.
 const CHUNK_BYTES_DEFAULT: u64 = 16 * MIB;
-/// The same beside a local server, where larger ones gain nothing and are memory that is touched for the first time. Measured
-/// with two sessions on 2 quiet cores, medians of 11 runs in turn, wall and CPU seconds of client and server: lineitem (125 MB,
-/// in binary) 1.02 and 1.85 with up to 8 MiB, 1.02 and 1.83 with 4; title.principals (169 MB, as text; 9 runs, the second with
-/// link-time optimisation, which alone changed nothing that could be told) 1.35 and 2.38, 1.35 and 2.41. Peak memory was 147 and 82 MiB, 97 and 54 MiB.
+/// The same beside a local server, where larger ones gain nothing and are memory that is touched for the
+/// first time. Measured with two sessions on 2 quiet cores, medians of 11 runs in turn, wall and CPU seconds
+/// of client and server: lineitem (125 MB, in binary) 1.02 and 1.85 with up to 8 MiB, 1.02 and 1.83 with 4;
+/// title.principals (169 MB, as text; 9 runs, the second with link-time optimisation, which alone changed
+/// nothing that could be told) 1.35 and 2.38, 1.35 and 2.41. Peak memory was 147 and 82 MiB, 97 and 54 MiB.
 const CHUNK_BYTES_NEAR: u64 = 4 * MIB;
 pub(crate) const CHUNK_BYTES_MIN: u64 = MIB;
-/// Beside a local server, where round trips cost little, what is read in order is cut in at least so many chunks: with ten
-/// chunks for two sessions, one of them waits for the other's last while a tenth of the time goes by. Measured with
-/// the same table as one gzip file (37 MB, taken for 111 MB of plain bytes), medians of 7 runs, wall and server CPU
-/// seconds: 1 MiB, of which these are at least 64, 1.26 and 1.74; 4 MiB, of which they are 16, 1.17 and 1.57; 8 MiB 1.17 and 1.52.
+/// Beside a local server, where round trips cost little, what is read in order is cut in at least so many
+/// chunks: with ten chunks for two sessions, one of them waits for the other's last while a tenth of the time
+/// goes by. Measured with the same table as one gzip file (37 MB, taken for 111 MB of plain bytes), medians
+/// of 7 runs, wall and server CPU seconds: 1 MiB, of which these are at least 64, 1.26 and 1.74; 4 MiB, of
+/// which they are 16, 1.17 and 1.57; 8 MiB 1.17 and 1.52.
 const CHUNKS_MIN: u64 = 16;
 /// Sessions that `Jobs::Auto` may ever reach; the pool usually sets a lower limit.
 const SESSIONS_AUTO_MAX: u64 = 64;
@@ -111,8 +115,8 @@ pub struct Layout {
 
 impl Layout {
     /// Cuts `memory_bytes` for this many jobs. A chunk size is taken as `given` when the user or an earlier
-    /// run of the job has fixed it; otherwise chunks are small enough to share the `extent` out evenly where the
-    /// server is near.
+    /// run of the job has fixed it; otherwise chunks are small enough to share the `extent` out evenly where
+    /// the server is near.
     ///
     /// # Errors
     /// `Usage` when the budget cannot hold three chunk buffers of the fixed size.
@@ -136,8 +140,8 @@ impl Layout {
         }
         let sessions_wanted = match jobs {
             Jobs::Fixed(sessions) => u64::from(sessions),
-            // Where client and server shared two CPUs, seven gzip files took 2.62 s in two sessions, 2.76 in three and
-            // 2.81 in four (medians of 5 runs): memory is better spent on larger chunks.
+            // Where client and server shared two CPUs, seven gzip files took 2.62 s in two sessions, 2.76 in
+            // three and 2.81 in four (medians of 5 runs): memory is better spent on larger chunks.
             Jobs::Auto => u64::from(extent.near_cpus.unwrap_or(u32::MAX).clamp(2, 4)),
         };
         let held_bytes = PROCESS_BYTES + sessions_wanted * SESSION_BYTES + extent.kept_bytes;
@@ -199,9 +203,10 @@ impl Layout {
     }
 }
 
-/// While two chunks of a size are left for each session, they need not be smaller. Measured with title.principals (170 MB)
-/// and two sessions, medians of 5 runs on a busy machine, wall and server CPU seconds: a share of 8 1.25 and 1.58, of 4 1.23 and 1.54,
-/// of 2 1.25 and 1.52; 81 chunks of 2 MiB 1.33 and 1.65.
+/// While two chunks of a size are left for each session, they need not be smaller. Measured with
+/// title.principals (170 MB) and two sessions, medians of 5 runs on a busy machine, wall and server CPU
+/// seconds: a share of 8 1.25 and 1.58, of 4 1.23 and 1.54, of 2 1.25 and 1.52; 81 chunks of 2 MiB 1.33 and
+/// 1.65.
 fn taper_share(jobs: Jobs, extent: Extent) -> u32 {
     let sessions = match jobs {
         Jobs::Fixed(sessions) => sessions,
@@ -210,8 +215,8 @@ fn taper_share(jobs: Jobs, extent: Extent) -> u32 {
     sessions.saturating_mul(2)
 }
 
-/// What may be decoded ahead: nothing where it would be too little, or where it would take a buffer that a load with
-/// chunks of a fixed size cannot do without.
+/// What may be decoded ahead: nothing where it would be too little, or where it would take a buffer that a
+/// load with chunks of a fixed size cannot do without.
 fn ahead_bytes(left: u64, chunk_bytes: Option<u64>) -> u64 {
     let ahead_bytes = left / AHEAD_SHARE;
     let pool_bytes = (left - ahead_bytes) / RESERVE_SHARE * (RESERVE_SHARE - 1);
@@ -227,8 +232,8 @@ impl Layout {
     }
 }
 
-/// The largest power of two up to the default that gives every session and every pipe a buffer and some to wait, and
-/// shares the work out.
+/// The largest power of two up to the default that gives every session and every pipe a buffer and some to
+/// wait, and shares the work out.
 fn chunk_bytes_for(largest_bytes: u64, pool_bytes: u64, sessions: u64, shared_bytes: Option<u64>) -> u64 {
     let mut chunk_bytes = largest_bytes;
     let too_few = |chunk_bytes: u64| {
@@ -270,8 +275,8 @@ impl Budget {
         }
     }
 
-    /// What one chunk needs, waiting until the pool has it. All `count` buffers come at once, so that nobody waits
-    /// for a further one while holding a first.
+    /// What one chunk needs, waiting until the pool has it. All `count` buffers come at once, so that nobody
+    /// waits for a further one while holding a first.
     pub(crate) async fn buffers(&self, count: u32) -> Buffers {
         // The semaphore is never closed, so the permits are there.
         let mut permits = Arc::clone(&self.buffers).acquire_many_owned(count).await.ok();
@@ -293,7 +298,8 @@ impl Budget {
         }
     }
 
-    /// Room for up to `more` bytes of records as the file has them: what is longer than the server takes is not read to its end.
+    /// Room for up to `more` bytes of records as the file has them: what is longer than the server takes is
+    /// not read to its end.
     ///
     /// # Errors
     /// Those of [`Budget::grow`].
@@ -329,8 +335,8 @@ impl Budget {
         Ok(more.min(buffer.spare().len()))
     }
 
-    /// Where the record ends is not known: it is not read that far. Of twice the memory, what is left for records is more than twice
-    /// as much.
+    /// Where the record ends is not known: it is not read that far. Of twice the memory, what is left for
+    /// records is more than twice as much.
     fn too_long(&self, limit: usize) -> Error {
         let message = format!("the record is longer than the {limit} bytes this memory budget allows");
         let usual = "an unclosed quote is the usual cause; if the record is really that long, raise --memory";

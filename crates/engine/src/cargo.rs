@@ -1,4 +1,5 @@
-//! What a session takes from the queue at a time: a chunk, or those of several small files that one transaction may take.
+//! What a session takes from the queue at a time: a chunk, or those of several small files that one
+//! transaction may take.
 
 use bytes::Bytes;
 use howdah_model::{CopyChunk, Error, Faster, Form, Omitted, Origin};
@@ -46,7 +47,8 @@ impl Cargo {
         self.chunks.pop().map(|chunk| (chunk, self.refused))
     }
 
-    /// All rows as one chunk, where several came together: as many records and bytes as these have, under the numbers of the first.
+    /// All rows as one chunk, where several came together: as many records and bytes as these have, under the
+    /// numbers of the first.
     pub(crate) fn as_one(&self) -> Option<CopyChunk> {
         let faster = self.rows.as_ref()?.faster();
         let origin = sum(&self.chunks);
@@ -76,7 +78,8 @@ impl Cargo {
         (Cargo::together(self.chunks, first), Some(Cargo::together(behind.0, second)))
     }
 
-    /// The chunks before the one with this number, counted from 0, that one, which was refused, and those behind it.
+    /// The chunks before the one with this number, counted from 0, that one, which was refused, and those
+    /// behind it.
     pub(crate) fn around(self, no: usize, refused: Error) -> impl DoubleEndedIterator<Item = Cargo> {
         let (before, rest) = match no {
             0 => (None, Some(self)),
@@ -92,8 +95,8 @@ impl Cargo {
         [before, one, behind].into_iter().flatten()
     }
 
-    /// Which of the chunks, counted from 0, has the record that the server means by this line of their rows. `rules` tell where
-    /// records end in rows as they are.
+    /// Which of the chunks, counted from 0, has the record that the server means by this line of their rows.
+    /// `rules` tell where records end in rows as they are.
     pub(crate) fn chunk_of_line(&self, line: u64, rules: Option<&Rules>) -> Option<usize> {
         let rows = self.rows.as_ref()?;
         let row = match (rows.form, rules) {

@@ -1,9 +1,10 @@
 //! Reads everything, says what the tables would have against it, and keeps nothing.
 //!
-//! The records go the way of a load that skips what is bad, into staging tables that have the types of the tables' columns
-//! and no constraint; so field counts, characters, types, lengths and NULLs are found where they are found anyway. What is
-//! left is asked by queries that read ([`findings`]). In the end the staging tables are dropped and the ledger forgets the
-//! job; what a kill leaves behind, the next check, load or `howdah restore` takes away ([`forget_left`]).
+//! The records go the way of a load that skips what is bad, into staging tables that have the types of the
+//! tables' columns and no constraint; so field counts, characters, types, lengths and NULLs are found where
+//! they are found anyway. What is left is asked by queries that read ([`findings`]). In the end the staging
+//! tables are dropped and the ledger forgets the job; what a kill leaves behind, the next check, load or
+//! `howdah restore` takes away ([`forget_left`]).
 
 pub(crate) mod findings;
 mod kept;
@@ -47,8 +48,8 @@ pub struct Checked {
 /// Checks what the plan says, to the end. Bad records are written to `reject_file`, if one is named.
 ///
 /// # Errors
-/// What happens before the first chunk: a ledger that cannot be opened, a connection that is refused. What ends a check
-/// under way is in [`Checked`].
+/// What happens before the first chunk: a ledger that cannot be opened, a connection that is refused. What
+/// ends a check under way is in [`Checked`].
 pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Path>) -> Result<Checked> {
     context.connection.tell_of_waits(&context.listener);
     let Planned { plan, layout, open, opened, .. } = planned;
@@ -97,7 +98,8 @@ pub async fn check(context: &Context, planned: Planned, reject_file: Option<&Pat
     Ok(Box::pin(account(&run, &ledger, reject_file.as_ref(), session, looked)).await)
 }
 
-/// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger may know of it.
+/// Everything is made that the first chunk needs; the session holds the job. `noted` is set before the ledger
+/// may know of it.
 async fn begin(
     context: &Context,
     ledger: &Ledger,
@@ -238,8 +240,8 @@ fn warn_of_others(context: &Context, job_id: &str, tables: Vec<Relation>) {
     }
 }
 
-/// Takes away what checks have left whose process is gone; returns how many there were. Where strangers may have written that these are
-/// checks, and the ledger is not `trusted`, it stays.
+/// Takes away what checks have left whose process is gone; returns how many there were. Where strangers may
+/// have written that these are checks, and the ledger is not `trusted`, it stays.
 ///
 /// # Errors
 /// Those of the connection and the ledger.

@@ -1,18 +1,20 @@
 //! How to reach the server a load goes to: what the user named, or the embedded server.
 
+mod opening;
+
 use crate::scarce::Disks;
 use howdah_model::{Error, ErrorKind, Listener, Result, ValueSettings};
 use howdah_target::activity;
 use howdah_target::embedded::{self, Embedded, Started};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::{Backend, Conninfo, FEWER_SESSIONS, PASSWORD_MISSING, Session};
+use opening::{Awaited, BeingOpened, Opening, Waiting};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use tokio::task::JoinHandle;
 
 /// `connect_timeout` waits for ever unless it is set, and then a network that stands still would never end
 /// a load that is to give up after `--retry-for`. Slow authentication takes seconds, several hosts some more.
@@ -24,7 +26,8 @@ const OPEN_WITHIN_LEAST: Duration = Duration::from_secs(10);
 /// What a pool is to have room for.
 pub(crate) const OF_A_POOL: &str = "a pool needs room for --jobs + 2 sessions of a load";
 
-/// A pool that has one session is waited for no longer while that one is held: what leaves it meanwhile is back at once.
+/// A pool that has one session is waited for no longer while that one is held: what leaves it meanwhile is
+/// back at once.
 const SECOND_WITHIN: Duration = Duration::from_secs(5);
 
 /// What helps where a standby is asked for.
@@ -40,16 +43,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A session that waits for its next use any longer may have been ended meanwhile, and is not used again.
 const SPARE_FOR: Duration = Duration::from_secs(1);
 
-/// Of our own server processes so many are remembered, the last ones: at most 1,024 sessions that load (`--jobs`) and some that look
-/// out are at work at once, and what was opened in the place of others must not push the oldest of these out: a forgotten one looks
-/// like a killed run's, which is ended. 4,096 are some 64 kB, sent with each look at the server.
+/// Of our own server processes so many are remembered, the last ones: at most 1,024 sessions that load
+/// (`--jobs`) and some that look out are at work at once, and what was opened in the place of others must not
+/// push the oldest of these out: a forgotten one looks like a killed run's, which is ended. 4,096 are some 64
+/// kB, sent with each look at the server.
 const OPENED_MAX: usize = 4096;
-
-/// A session that nobody uses, and since when.
-type Waiting = (Session, Instant);
-
-/// A session that is being opened, and since when.
-type Opening = (JoinHandle<Result<Waiting>>, Instant);
 
 /// A server. Holds secrets; [`Connection::display`] shows it without them.
 #[derive(Clone)]
@@ -57,8 +55,8 @@ pub struct Connection {
     conninfo: Conninfo,
     /// The embedded server, where that is used because nothing names a server.
     unnamed: Option<Unnamed>,
-    /// Server processes whose connection broke. The server may not know that, and they may hold locks and claims
-    /// for as long as TCP lets them.
+    /// Server processes whose connection broke. The server may not know that, and they may hold locks and
+    /// claims for as long as TCP lets them.
     lost: Arc<Mutex<Vec<Backend>>>,
     /// There was one, or no server took a connection.
     has_lost: Arc<AtomicBool>,
@@ -66,8 +64,8 @@ pub struct Connection {
     opened: Arc<Mutex<Vec<Backend>>>,
     /// How many sessions are being opened.
     opening: Arc<AtomicUsize>,
-    /// A session that one step of a load is done with and the next one may take, and since when it waits: a server
-    /// process takes some milliseconds to start, and a distant server several round trips.
+    /// A session that one step of a load is done with and the next one may take, and since when it waits: a
+    /// server process takes some milliseconds to start, and a distant server several round trips.
     spare: Arc<Mutex<Option<Waiting>>>,
     /// Sessions that are being opened for the next steps, in the order in which they will be taken.
     ahead: Arc<Mutex<VecDeque<Opening>>>,
@@ -77,7 +75,8 @@ pub struct Connection {
     job: Arc<Mutex<Option<(Ledger, String)>>>,
     /// Told what a statement waits for that takes long.
     listener: Arc<Mutex<Option<Arc<dyn Listener>>>>,
-    /// How sessions read values from now on, whatever role and surroundings have them do; none: as these have it.
+    /// How sessions read values from now on, whatever role and surroundings have them do; none: as these have
+    /// it.
     values: Arc<Mutex<ValueSettings>>,
     /// How long a session is waited for.
     open_within: Arc<Mutex<Duration>>,
@@ -93,37 +92,6 @@ struct Unnamed {
     started: bool,
 }
 
-/// Counts until it is dropped, with the session or without.
-struct BeingOpened(Arc<AtomicUsize>);
-
-impl BeingOpened {
-    fn new(opening: &Arc<AtomicUsize>) -> BeingOpened {
-        opening.fetch_add(1, Relaxed);
-        BeingOpened(Arc::clone(opening))
-    }
-}
-
-impl Drop for BeingOpened {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
-/// A session that is waited for: it is not opened any more once nobody does.
-struct Awaited(JoinHandle<Result<Waiting>>);
-
-impl Awaited {
-    async fn wait(mut self) -> std::result::Result<Result<Waiting>, tokio::task::JoinError> {
-        (&mut self.0).await
-    }
-}
-
-impl Drop for Awaited {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 /// What becomes of an embedded server that is meant and has never been made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
@@ -134,14 +102,14 @@ pub enum Absent {
 }
 
 impl Connection {
-    /// `to` is a URL or conninfo string; libpq's environment and files complete it. When nothing names a server at all, the embedded
-    /// one is started and used; `absent` says what becomes of one that has never been made. Its programs are looked for in these
-    /// `site-packages` folders first: code that runs inside Python knows them, and cannot tell them from its executable. Blocks
-    /// while it starts.
+    /// `to` is a URL or conninfo string; libpq's environment and files complete it. When nothing names a
+    /// server at all, the embedded one is started and used; `absent` says what becomes of one that has never
+    /// been made. Its programs are looked for in these `site-packages` folders first: code that runs inside
+    /// Python knows them, and cannot tell them from its executable. Blocks while it starts.
     ///
     /// # Errors
-    /// `Usage` for a string that libpq would not take, and where nothing names a server and there is no embedded one, nor is to
-    /// be; `Local` when the embedded server cannot be started.
+    /// `Usage` for a string that libpq would not take, and where nothing names a server and there is no
+    /// embedded one, nor is to be; `Local` when the embedded server cannot be started.
     pub fn resolve(to: Option<&str>, site_packages: &[PathBuf], absent: Absent) -> Result<Connection> {
         match Conninfo::resolve(to)? {
             Some(conninfo) => Ok(Connection::new(conninfo, None)),
@@ -207,7 +175,8 @@ impl Connection {
         self.listener.lock().clone()
     }
 
-    /// A session that was kept or is being opened, if there is one, else a new one; ends what is left of those that were lost.
+    /// A session that was kept or is being opened, if there is one, else a new one; ends what is left of
+    /// those that were lost.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
@@ -229,8 +198,8 @@ impl Connection {
     /// Opens a session of a server that takes rows, as are all sessions that are opened from now on.
     ///
     /// # Errors
-    /// As for [`Connection::open`]; `ConnectionRefused` where the only host is read-only, `ConnectionLost` where all of
-    /// several are: one may become the primary.
+    /// As for [`Connection::open`]; `ConnectionRefused` where the only host is read-only, `ConnectionLost`
+    /// where all of several are: one may become the primary.
     pub(crate) async fn open_to_write(&self) -> Result<Session> {
         let session = self.open().await?;
         self.writes.store(true, Relaxed);
@@ -238,12 +207,14 @@ impl Connection {
         self.read_only(&session).map_or(Ok(session), Err)
     }
 
-    /// A session for planning: a hot standby that is the only host, or is preferred, is refused before anything is read for it. Of several
-    /// one may be the primary when rows come. How the job before this one has read values is nothing to it.
+    /// A session for planning: a hot standby that is the only host, or is preferred, is refused before
+    /// anything is read for it. Of several one may be the primary when rows come. How the job before this one
+    /// has read values is nothing to it.
     ///
     /// # Errors
-    /// As for [`Connection::open`]; `Usage` where `target_session_attrs` asks for no other; `ConnectionRefused` for that, and where no
-    /// host has an address: nobody has answered yet, and a name that is not found twice is most likely misspelled.
+    /// As for [`Connection::open`]; `Usage` where `target_session_attrs` asks for no other;
+    /// `ConnectionRefused` for that, and where no host has an address: nobody has answered yet, and a name
+    /// that is not found twice is most likely misspelled.
     pub(crate) async fn open_to_plan(&self) -> Result<Session> {
         self.values.lock().clear();
         if let Some(attrs) = self.conninfo.wants_no_primary() {
@@ -261,8 +232,9 @@ impl Connection {
         refused.map_or(Ok(session), Err)
     }
 
-    /// Opens a session: one that was kept or is being opened, else a new one; whichever is ready first, since a pooler whose pool is
-    /// full answers one of several that are opened at the same time, and the others when somebody leaves the pool.
+    /// Opens a session: one that was kept or is being opened, else a new one; whichever is ready first, since
+    /// a pooler whose pool is full answers one of several that are opened at the same time, and the others
+    /// when somebody leaves the pool.
     ///
     /// # Errors
     /// `ConnectionRefused` for good, `ConnectionLost` when it may pass.
@@ -288,8 +260,8 @@ impl Connection {
         }
     }
 
-    /// Begins to open so many sessions that the next steps will want, while this one still waits for the server's answers. A
-    /// failure that came before anybody wanted the session is told to nobody.
+    /// Begins to open so many sessions that the next steps will want, while this one still waits for the
+    /// server's answers. A failure that came before anybody wanted the session is told to nobody.
     pub(crate) fn open_ahead(&self, sessions: usize) {
         let mut ahead = self.ahead.lock();
         // Those of a try that failed are still there.
@@ -300,7 +272,8 @@ impl Connection {
         }
     }
 
-    /// Closes sessions that were opened ahead and that nobody has wanted for a while: others may need the connections.
+    /// Closes sessions that were opened ahead and that nobody has wanted for a while: others may need the
+    /// connections.
     pub(crate) fn close_unwanted(&self) {
         self.ahead.lock().retain(|(opening, since)| !opening.is_finished() || since.elapsed() < SPARE_FOR);
     }
@@ -327,7 +300,8 @@ impl Connection {
     /// # Errors
     /// As for [`Connection::open`].
     pub(crate) async fn open_new(&self) -> Result<Session> {
-        // Connecting goes deep, and everybody does it: on the heap it does not add to what each of them is made of.
+        // Connecting goes deep, and everybody does it: on the heap it does not add to what each of them is
+        // made of.
         let mut limit = *self.open_within.lock();
         if self.conninfo.is_pool_of_one() {
             limit = limit.min(SECOND_WITHIN);
@@ -335,8 +309,8 @@ impl Connection {
         Box::pin(self.open_within(limit)).await
     }
 
-    /// Leaves the session to the next step of the load. It must be as it was when it was opened: no transaction, no
-    /// setting changed, no lock held.
+    /// Leaves the session to the next step of the load. It must be as it was when it was opened: no
+    /// transaction, no setting changed, no lock held.
     pub(crate) fn keep(&self, session: Session) {
         let kept = (!session.is_closed()).then(|| (session, Instant::now()));
         *self.spare.lock() = kept;
@@ -348,8 +322,8 @@ impl Connection {
 
     /// Ends what is left of sessions that were lost, for which this one might wait.
     ///
-    /// Whoever opens a session may give it up at any await. A process is therefore forgotten only when the server
-    /// has answered that it is ended; that two sessions end the same one does no harm.
+    /// Whoever opens a session may give it up at any await. A process is therefore forgotten only when the
+    /// server has answered that it is ended; that two sessions end the same one does no harm.
     pub(crate) async fn end_lost(&self, session: &Session) -> Result<()> {
         while let Some(backend) = self.last_lost() {
             activity::terminate(session, backend).await?;
@@ -376,7 +350,8 @@ impl Connection {
         self.lost.lock().push(backend);
     }
 
-    /// A connection broke since the first one was opened, or the server was not there when one was wanted: another may have taken its place.
+    /// A connection broke since the first one was opened, or the server was not there when one was wanted:
+    /// another may have taken its place.
     pub(crate) fn has_lost(&self) -> bool {
         self.has_lost.load(Relaxed)
     }
@@ -403,7 +378,8 @@ impl Connection {
         opened.map_err(|error| self.without_any(error))
     }
 
-    /// Whoever has got no session at all is not helped by wanting fewer. What limits a role or a database is told as it is.
+    /// Whoever has got no session at all is not helped by wanting fewer. What limits a role or a database is
+    /// told as it is.
     fn without_any(&self, error: Error) -> Error {
         let wants_fewer = error.hint() == Some(FEWER_SESSIONS) && self.opened.lock().is_empty();
         if !wants_fewer {
@@ -434,8 +410,8 @@ impl Connection {
         }
     }
 
-    /// While the primary of several hosts is away, only standbys answer. Who stayed with one, to look out for the load or to hold its
-    /// job, would see and hold nothing.
+    /// While the primary of several hosts is away, only standbys answer. Who stayed with one, to look out for
+    /// the load or to hold its job, would see and hold nothing.
     fn expect_primary(&self, session: &Session) -> Result<()> {
         if !self.writes.load(Relaxed) || !self.conninfo.has_several_hosts() {
             return Ok(());
@@ -468,15 +444,15 @@ impl Connection {
         Some(Error::new(ErrorKind::ConnectionRefused, session.read_only()?).with_hint(hint))
     }
 
-    /// Sessions that are opened from now on are marked as those of this job: a later run of it can end them, should this one be
-    /// killed.
+    /// Sessions that are opened from now on are marked as those of this job: a later run of it can end them,
+    /// should this one be killed.
     pub(crate) fn mark_for(&self, ledger: &Ledger, job_id: &str) {
         let job = Some((ledger.clone(), job_id.to_owned()));
         *self.job.lock() = job;
     }
 
-    /// This session and all that are opened from now on read values like this: rows of one job mean the same, whichever session and
-    /// whichever run of it stores them.
+    /// This session and all that are opened from now on read values like this: rows of one job mean the same,
+    /// whichever session and whichever run of it stores them.
     ///
     /// # Errors
     /// As for [`Session::read_values_as`].
@@ -519,7 +495,8 @@ impl Connection {
             || folder.is_some_and(|folder| embedded::socket_folder().is_ok_and(|own| own == folder))
     }
 
-    /// For people to know where rows go that they have named no server for, and that a server runs which did not.
+    /// For people to know where rows go that they have named no server for, and that a server runs which did
+    /// not.
     pub fn notice(&self) -> Option<String> {
         let Unnamed { data_folder, started } = self.unnamed.as_ref()?;
         let started = if *started { ", started just now (`howdah pg stop` ends it)" } else { "" };
@@ -560,7 +537,8 @@ impl Connection {
         self
     }
 
-    /// The same with the password that this command prints whenever a session is opened. Without effect on the embedded server.
+    /// The same with the password that this command prints whenever a session is opened. Without effect on
+    /// the embedded server.
     #[must_use]
     pub fn with_password_command(mut self, command: &str) -> Connection {
         if self.unnamed.is_none() {
@@ -574,7 +552,8 @@ impl Connection {
         self.conninfo.warnings()
     }
 
-    /// What leads here as `--to`; `None` for the embedded server, to which nothing leads better than no `--to`.
+    /// What leads here as `--to`; `None` for the embedded server, to which nothing leads better than no
+    /// `--to`.
     pub fn to_type(&self) -> Option<&str> {
         self.unnamed.is_none().then(|| self.conninfo.to_type())
     }

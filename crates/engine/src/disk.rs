@@ -1,4 +1,5 @@
-//! The disks of a server on this machine: where its data, its WAL and its tablespaces are, and what room they have.
+//! The disks of a server on this machine: where its data, its WAL and its tablespaces are, and what room they
+//! have.
 
 use crate::Context;
 use howdah_model::{Relation, Result};
@@ -49,8 +50,8 @@ pub(crate) struct Places {
     pub(crate) elsewhere: bool,
 }
 
-/// Where the server writes rows of these tables and, with `makes_tables`, of tables without a tablespace of their own. Nothing is known
-/// where it does not run on this machine.
+/// Where the server writes rows of these tables and, with `makes_tables`, of tables without a tablespace of
+/// their own. Nothing is known where it does not run on this machine.
 ///
 /// # Errors
 /// Those of the session.
@@ -81,8 +82,8 @@ pub(crate) async fn server_places(
     Ok(places)
 }
 
-/// What listens on the loopback address may be in a container, or at the other end of a tunnel: its processes are not
-/// among those of this machine.
+/// What listens on the loopback address may be in a container, or at the other end of a tunnel: its processes
+/// are not among those of this machine.
 fn is_here(session: &Session) -> bool {
     let name = std::fs::read_to_string(format!("/proc/{}/comm", session.backend().pid));
     name.is_ok_and(|name| name.starts_with("postgres"))

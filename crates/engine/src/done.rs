@@ -15,11 +15,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What to do about a source that brings something else than a finished job has read, or than a pipe has brought.
+/// What to do about a source that brings something else than a finished job has read, or than a pipe has
+/// brought.
 const OTHER_BYTES_HINT: &str = "give the file as it was, or load the new file under another --job-id";
 
-/// The same of a file that is known by its name and of which a job that did not end has stored rows: under another --job-id alone those
-/// would be in the way.
+/// The same of a file that is known by its name and of which a job that did not end has stored rows: under
+/// another --job-id alone those would be in the way.
 const OTHER_FILE_HINT: &str = "give the file as it was; or remove the rows that the job has stored, delete it from the ledger, and run this \
                                again; another --job-id with --force loads the new file beside what is there";
 
@@ -62,7 +63,8 @@ pub(crate) async fn account(context: &Context, plan: &Plan, told: &Error) -> Res
     Ok(done(context, &tally, plan))
 }
 
-/// Who lacks the file of what the job has rejected, as the run that was to write it was stopped, is told how it is written now.
+/// Who lacks the file of what the job has rejected, as the run that was to write it was stopped, is told how
+/// it is written now.
 pub(crate) async fn with_rejects(context: &Context, plan: &Plan, told: Error) -> Error {
     let asks = plan.job.bad_records.on_error == OnError::Skip && plan.job.if_done == IfDone::Fail;
     let Some(ledger) = ledger_of(&plan.job).filter(|_| asks) else { return told };
@@ -101,17 +103,19 @@ fn count<'a>(tally: &Tally, plan: &Plan, receipts: impl IntoIterator<Item = &'a 
     (0..).zip(&plan.files).for_each(|(no, _)| tally.file(no).read_done.store(true, Relaxed));
 }
 
-/// Of a source of the job nothing is known beforehand that tells whether it is the same as in an earlier run: a pipe, or a URL without
-/// a version.
+/// Of a source of the job nothing is known beforehand that tells whether it is the same as in an earlier run:
+/// a pipe, or a URL without a version.
 pub(crate) fn only_bytes_tell(plan: &Plan) -> bool {
     plan.files.iter().any(|file| file.version.is_none())
 }
 
-/// The account of a finished job with such sources. They are read to their ends, which whoever writes into a pipe waits for, and must
-/// bring what the job has stored: under the name of a job that has finished, other records would be taken for loaded ones.
+/// The account of a finished job with such sources. They are read to their ends, which whoever writes into a
+/// pipe waits for, and must bring what the job has stored: under the name of a job that has finished, other
+/// records would be taken for loaded ones.
 ///
 /// # Errors
-/// `SourceChanged`, where they bring something else; what reading them fails with; those of ledger and session.
+/// `SourceChanged`, where they bring something else; what reading them fails with; those of ledger and
+/// session.
 pub(crate) async fn compare(context: &Context, planned: Planned, told: &Error) -> Result<Outcome> {
     let Planned { began, plan, layout, opened, .. } = planned;
     context.tell(format!("{}: what comes is compared with what it has stored", told.message()));
@@ -185,8 +189,8 @@ fn done(context: &Context, tally: &Tally, plan: &Plan) -> Outcome {
     Outcome { summary, error: None, written: Vec::new() }
 }
 
-/// Says which files are left out; a warning comes back of those that are loaded once more, or of which nobody knows whether their rows are
-/// there. The ledger keeps neither.
+/// Says which files are left out; a warning comes back of those that are loaded once more, or of which nobody
+/// knows whether their rows are there. The ledger keeps neither.
 pub(crate) fn tell_known(context: &Context, plan: &mut Plan) -> Option<String> {
     let known = in_tables(plan);
     let of_another_table = has_other_table(&std::mem::take(&mut plan.known));

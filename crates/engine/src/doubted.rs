@@ -1,5 +1,6 @@
-//! Journals that roles may write which are strangers to the one that loads. Nothing tells whether an entry is theirs, since all that is
-//! in it may be: what this run has not noted itself is put back by whoever names the ledger, which says that these roles are trusted.
+//! Journals that roles may write which are strangers to the one that loads. Nothing tells whether an entry is
+//! theirs, since all that is in it may be: what this run has not noted itself is put back by whoever names
+//! the ledger, which says that these roles are trusted.
 
 use crate::Context;
 use crate::again::option;
@@ -18,8 +19,8 @@ pub(crate) fn not_believed(ledger: &Ledger, doubted_for: &[String]) -> String {
     )
 }
 
-/// A load whose job has left something that it may not put back would end with that missing, and count as done: keys that rows were
-/// not held to, triggers that have not fired.
+/// A load whose job has left something that it may not put back would end with that missing, and count as
+/// done: keys that rows were not held to, triggers that have not fired.
 ///
 /// # Errors
 /// Ledger, where the job has left something.

@@ -1,5 +1,6 @@
-//! Tables that were emptied behind a job: UNLOGGED ones by a crash of the server (`howdah_target::ledger::Volatile`), any by another
-//! job or by somebody's TRUNCATE between two runs. Or rows of which another job has deleted, as its own files had no record of them.
+//! Tables that were emptied behind a job: UNLOGGED ones by a crash of the server
+//! (`howdah_target::ledger::Volatile`), any by another job or by somebody's TRUNCATE between two runs. Or
+//! rows of which another job has deleted, as its own files had no record of them.
 
 use crate::arrival::on_session;
 use crate::load::file_nos;
@@ -122,8 +123,9 @@ impl Gone {
     }
 }
 
-/// The tables of an unfinished job that were emptied since it has stored rows there. One that holds other rows by now tells only
-/// by a step of the ledger; whoever does not see all rows of a table judges it by that alone.
+/// The tables of an unfinished job that were emptied since it has stored rows there. One that holds other
+/// rows by now tells only by a step of the ledger; whoever does not see all rows of a table judges it by that
+/// alone.
 ///
 /// # Errors
 /// Those of ledger and session.
@@ -153,8 +155,9 @@ fn none_by_others(job_id: &str, all: &[Gone]) -> Result<()> {
     by_others.map_or(Ok(()), |found| Err(found.error(job_id)))
 }
 
-/// The same at the end of a load. Who takes rows out of a table waits for those who load into it, unless these have lost for a moment
-/// what tells of them. What comes in one transaction with the end of the job is in, whatever became of it since.
+/// The same at the end of a load. Who takes rows out of a table waits for those who load into it, unless
+/// these have lost for a moment what tells of them. What comes in one transaction with the end of the job is
+/// in, whatever became of it since.
 pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<()> {
     if run.plan.job.arrival.atomic {
         return Ok(());
@@ -170,7 +173,8 @@ pub(crate) async fn expect_not_meanwhile(run: &Run, ledger: &Ledger) -> Result<(
     Ok(())
 }
 
-/// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which is known by marks.
+/// The tables that the ledger says the job has stored rows in, but for those that a crash has emptied, which
+/// is known by marks.
 async fn stored(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<Gone>> {
     let arrival = &plan.job.arrival;
     // A new table is nobody else's before it takes its place.
@@ -193,7 +197,8 @@ async fn stored(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Vec<G
     Ok(all.into_iter().filter(|found| found.stored.rows > 0).collect())
 }
 
-/// Forgets what the job has stored in tables that were emptied since: it is loaded again. The tables, for the user to be told.
+/// Forgets what the job has stored in tables that were emptied since: it is loaded again. The tables, for the
+/// user to be told.
 ///
 /// # Errors
 /// Those of ledger and session.
@@ -208,7 +213,8 @@ pub(crate) async fn forget_behind(session: &Session, ledger: &Ledger, plan: &Pla
     Ok(forgotten)
 }
 
-/// All tables that a finished job has loaded were dropped, and those that were made anew hold no row: nothing of it is left.
+/// All tables that a finished job has loaded were dropped, and those that were made anew hold no row: nothing
+/// of it is left.
 ///
 /// # Errors
 /// Those of the session.

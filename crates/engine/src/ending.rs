@@ -1,9 +1,10 @@
-//! Behind the last chunk, until the ledger proves that all is in: a server may lose commits that it has acknowledged, in a failover to a
-//! standby that was behind, or in a crash where `fsync` is off.
+//! Behind the last chunk, until the ledger proves that all is in: a server may lose commits that it has
+//! acknowledged, in a failover to a standby that was behind, or in a crash where `fsync` is off.
 //!
-//! The statement that notes the end of the job asks, on the server that is there by then, for every chunk, every step that has brought
-//! staged rows in, and a journal without open entries ([`Proof`]). Where it finds less, what is missing is done again as a further run of the
-//! job would do it, and the end is tried once more. Nothing is doubled: what is in has its row in the ledger.
+//! The statement that notes the end of the job asks, on the server that is there by then, for every chunk,
+//! every step that has brought staged rows in, and a journal without open entries ([`Proof`]). Where it finds
+//! less, what is missing is done again as a further run of the job would do it, and the end is tried once
+//! more. Nothing is doubled: what is in has its row in the ledger.
 
 use crate::finish::{self, ROUNDS_MAX, keeps_losing};
 use crate::guards::Guard;
@@ -67,8 +68,8 @@ fn blames(error: &Error) -> bool {
     )
 }
 
-/// It has crashed since this run began, or given its place to another, or ended the session that the run began with. What cannot be asked
-/// has lost nothing.
+/// It has crashed since this run began, or given its place to another, or ended the session that the run
+/// began with. What cannot be asked has lost nothing.
 async fn may_have_lost(run: &Run) -> bool {
     let asking = async {
         let session = run.context.connection.open().await?;
@@ -77,7 +78,8 @@ async fn may_have_lost(run: &Run) -> bool {
     matches!(tokio::time::timeout(FAILED_WITHIN, asking).await, Ok(Ok(true)))
 }
 
-/// All that comes behind the rows. A job counts as done when it is in the ledger as done, with all that was stored for it.
+/// All that comes behind the rows. A job counts as done when it is in the ledger as done, with all that was
+/// stored for it.
 ///
 /// # Errors
 /// What ends a load.
@@ -103,7 +105,8 @@ pub(crate) async fn end_well(run: &Arc<Run>, session: &mut Session, guard: &mut 
     Err(keeps_losing())
 }
 
-/// Only what was put back is lost: staging tables may be gone with the commit that brought their rows in, which is there.
+/// Only what was put back is lost: staging tables may be gone with the commit that brought their rows in,
+/// which is there.
 async fn rows_are_in(run: &Run, ledger: &Ledger) -> Result<bool> {
     let (job_id, rows) = (&run.plan.job_id, Proof { put_back: false, ..proof(run) });
     let ask = async |session: &Session| {
@@ -115,8 +118,8 @@ async fn rows_are_in(run: &Run, ledger: &Ledger) -> Result<bool> {
 /// How long a server is waited for that is away behind the end.
 const KEPT_WITHIN: Duration = Duration::from_secs(30);
 
-/// Behind the end, too, a server may take over that lacks it, and rows that came before. `newest` is the session that was opened last
-/// when the job was closed: later ones may be another server's.
+/// Behind the end, too, a server may take over that lacks it, and rows that came before. `newest` is the
+/// session that was opened last when the job was closed: later ones may be another server's.
 ///
 /// # Errors
 /// `ConnectionLost`, where the job is not done there.
@@ -147,12 +150,13 @@ pub(crate) async fn expect_kept(run: &Run, newest: Option<Backend>) -> Result<()
 /// An error that ends the load, as it is to be told.
 pub(crate) struct Told {
     pub(crate) error: Error,
-    /// The server that is there by now knows nothing of the job: nothing waits there, and nothing is to be put back.
+    /// The server that is there by now knows nothing of the job: nothing waits there, and nothing is to be
+    /// put back.
     pub(crate) job_is_lost: bool,
 }
 
-/// What a server lacks that has lost it, nobody has dropped, and nobody is to put right: the error says what is lost, or its hint what is
-/// to be tried first.
+/// What a server lacks that has lost it, nobody has dropped, and nobody is to put right: the error says what
+/// is lost, or its hint what is to be tried first.
 pub(crate) async fn told(run: &Run, error: Error) -> Told {
     let as_it_is = |error| Told { error, job_is_lost: false };
     let Some(ledger) = run.ledger.as_ref().filter(|_| blames(&error)) else {
@@ -202,7 +206,8 @@ fn proof(run: &Run) -> Proof {
     }
 }
 
-/// The ledger lacks what was in it: that is why something failed. Best effort: what cannot be asked is not lost.
+/// The ledger lacks what was in it: that is why something failed. Best effort: what cannot be asked is not
+/// lost.
 async fn has_lost(run: &Run, error: &Error) -> bool {
     let Some(ledger) = run.ledger.as_ref().filter(|_| error.kind() != ErrorKind::Interrupted) else {
         return false;

@@ -1,8 +1,8 @@
 //! From bytes outside to chunks ready for COPY: the threads left of the queue.
 //!
-//! Files that can be read at any offset are cut in ranges and their ranges split side by side
-//! ([`range`]); compressed files and pipes are split in order as they are decompressed, one thread a file
-//! ([`stream`]), with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: a chunk holds
+//! Files that can be read at any offset are cut in ranges and their ranges split side by side ([`range`]);
+//! compressed files and pipes are split in order as they are decompressed, one thread a file ([`stream`]),
+//! with the help of others where a file has parts ([`unpackers`]). Both cut by the same rule: a chunk holds
 //! the records that start between two [`howdah_model::Borders`] of the plain bytes.
 
 mod asker;
@@ -124,7 +124,8 @@ struct Feeder {
     ahead_bytes: usize,
 }
 
-/// Starts the threads for files with these numbers. They end when all pieces are done, nothing is wanted any more, or the queue is closed.
+/// Starts the threads for files with these numbers. They end when all pieces are done, nothing is wanted any
+/// more, or the queue is closed.
 ///
 /// # Errors
 /// `Local` when no thread can be had.
@@ -148,7 +149,8 @@ pub(crate) fn start(
     let mut feeders = feeders(run);
     let mut by_turns = 1;
     if run.plan.job.arrival.freeze {
-        // A table keeps its session from its first chunk to its last: no more are read side by side than there are sessions.
+        // A table keeps its session from its first chunk to its last: no more are read side by side than
+        // there are sessions.
         feeders = feeders.min(run.layout.sessions_max.max(1) as usize);
         by_turns = feeders;
     }
@@ -174,8 +176,8 @@ pub(crate) fn start(
         .collect()
 }
 
-/// The files with their numbers, where tables take all rows in one transaction table by table: else each of these would
-/// keep its session for the whole load.
+/// The files with their numbers, where tables take all rows in one transaction table by table: else each of
+/// these would keep its session for the whole load.
 fn by_table(plan: &Plan, opened: impl Iterator<Item = (usize, Opened)>) -> Vec<(usize, Opened)> {
     let mut files: Vec<(usize, Opened)> = opened.collect();
     if plan.job.arrival.freeze {
@@ -198,9 +200,10 @@ pub(crate) fn pipes_at_once(files: &[FilePlan]) -> u32 {
     u32::try_from(pipes.min(PIPES_AT_ONCE_MAX)).unwrap_or(u32::MAX)
 }
 
-/// Threads that feed: one a core, since each decodes, but at least two, since each also waits for its
-/// source; and no more than half the chunks that fit the pool, so that sessions never starve for them. Of pipes each has one: who
-/// writes to several in turn waits for the one that nobody reads. One chunk is left for what is sent meanwhile.
+/// Threads that feed: one a core, since each decodes, but at least two, since each also waits for its source;
+/// and no more than half the chunks that fit the pool, so that sessions never starve for them. Of pipes each
+/// has one: who writes to several in turn waits for the one that nobody reads. One chunk is left for what is
+/// sent meanwhile.
 fn feeders(run: &Run) -> usize {
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let chunks = run.layout.chunks() as usize;
@@ -219,8 +222,8 @@ fn tell_if_too_few(run: &Run, feeders: usize) {
     }
 }
 
-/// Threads that decode ahead of the feeders, one for each core but that of a feeder, and what each compressed file may
-/// hold: so many are read side by side as there are feeders.
+/// Threads that decode ahead of the feeders, one for each core but that of a feeder, and what each compressed
+/// file may hold: so many are read side by side as there are feeders.
 fn unpackers(run: &Arc<Run>, feeders: usize) -> Result<(Arc<Unpackers>, usize)> {
     let files = run.plan.files.iter().filter(|file| !file.ranged && may_have_parts(file.codec)).count();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -308,8 +311,8 @@ fn rules(run: &Run, file_no: u32) -> Result<Rules> {
     Rules::new(&table.format, version, file.eol)
 }
 
-/// Where the first chunk of a file begins, in the bytes that are split: those of the file, or the COPY text that
-/// it is rewritten to.
+/// Where the first chunk of a file begins, in the bytes that are split: those of the file, or the COPY text
+/// that it is rewritten to.
 pub(crate) fn first_byte(plan: &Plan, file: &FilePlan) -> u64 {
     match plan.table(file.table_no).care {
         Care::Rewritten => 0,

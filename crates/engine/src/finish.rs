@@ -108,7 +108,8 @@ fn deleted(run: &Run, missing: &str) -> Error {
     ))
 }
 
-/// Whoever opens a named pipe once more waits for a writer that may never come, or takes the bytes of the next one for those that are lost.
+/// Whoever opens a named pipe once more waits for a writer that may never come, or takes the bytes of the
+/// next one for those that are lost.
 fn expect_all_come_again(run: &Run, missing: u64) -> Result<()> {
     let Some(pipe) = run.plan.files.iter().find(|file| !file.rereadable) else { return Ok(()) };
     let message = format!("the server has lost {}, and a pipe cannot be read again", counted(missing, "row"));
@@ -161,8 +162,8 @@ fn emptied(plan: &Plan) -> Vec<&Relation> {
     tables.map(|table| &table.table.relation).collect()
 }
 
-/// Chunks and rows of a file that were acknowledged and are not in the ledger. A chunk may hold no row, if all its
-/// records were left out.
+/// Chunks and rows of a file that were acknowledged and are not in the ledger. A chunk may hold no row, if
+/// all its records were left out.
 fn missing(run: &Run, no: usize, receipts: &HashMap<u32, Receipts>) -> (u64, u64) {
     let file_no = u32::try_from(no).unwrap_or(u32::MAX);
     let in_ledger = receipts.get(&file_no);
@@ -242,8 +243,8 @@ async fn load_again(run: &Arc<Run>, receipts: HashMap<u32, Receipts>, missing: u
         false => format!("{lost}: loading {} again", plural(missing, "it", "these")),
         true => format!("{rows} whose transaction was lost {} loaded again", plural(missing, "is", "are")),
     };
-    // How far that is, the files do not tell: most of what is read of them is in. Before the notice, with which a share of it would
-    // be told otherwise.
+    // How far that is, the files do not tell: most of what is read of them is in. Before the notice, with
+    // which a share of it would be told otherwise.
     run.is_at(format!("loading {rows} again"));
     run.context.listener.on_event(&Event::Notice { message });
     run.frozen.restart(run).await;

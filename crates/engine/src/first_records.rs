@@ -1,5 +1,5 @@
-//! The first records of a load in the order of its files: how many of them the table has refused, whichever session looked at them,
-//! and whatever others have stored by then.
+//! The first records of a load in the order of its files: how many of them the table has refused, whichever
+//! session looked at them, and whatever others have stored by then.
 
 use crate::cargo::Cargo;
 use crate::feed::first_byte;
@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long chunks wait until the first one is in the queue, and how often they look: it may come from a slow source.
+/// How long chunks wait until the first one is in the queue, and how often they look: it may come from a slow
+/// source.
 const QUEUED_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -45,8 +46,9 @@ struct Seen {
 }
 
 impl FirstRecords {
-    /// Queues the cargo by `send`, which says whether anybody takes it. Where bad records do not end the load, no later chunk is queued
-    /// before the first one: all sessions might have such, and wait for what becomes of that one. Blocks.
+    /// Queues the cargo by `send`, which says whether anybody takes it. Where bad records do not end the
+    /// load, no later chunk is queued before the first one: all sessions might have such, and wait for what
+    /// becomes of that one. Blocks.
     pub(crate) fn in_turn(&self, run: &Run, cargo: Cargo, send: impl FnOnce(Cargo) -> bool) -> bool {
         if !skips(run) || self.are_queued.load(Relaxed) {
             return send(cargo);
@@ -95,7 +97,8 @@ impl FirstRecords {
         self.chunks.lock().insert((origin.file_no, origin.start_byte), seen);
     }
 
-    /// How many records are known to be refused before the first that is good, or of which nothing is known yet.
+    /// How many records are known to be refused before the first that is good, or of which nothing is known
+    /// yet.
     pub(crate) fn refused(&self, run: &Run) -> u64 {
         let mut sum = 0;
         for (no, file) in (0..).zip(&run.plan.files) {

@@ -1,7 +1,8 @@
 //! Tables whose rows come frozen: each in one transaction of one session, chunk behind chunk.
 //!
-//! All rows of such a table are in, or none. When its transaction is lost, the ledger lacks its chunks like those that a
-//! crash of the server took, and they are loaded again behind the rest ([`crate::finish`]); where a pipe has brought them, the load ends.
+//! All rows of such a table are in, or none. When its transaction is lost, the ledger lacks its chunks like
+//! those that a crash of the server took, and they are loaded again behind the rest ([`crate::finish`]);
+//! where a pipe has brought them, the load ends.
 
 use crate::again::Way;
 use crate::attend::Asking;
@@ -133,7 +134,8 @@ fn relation(plan: &Plan, file_no: u32) -> &Relation {
 /// Puts the chunk into the transaction of its table, which this begins.
 ///
 /// # Errors
-/// What the server has against the chunk, with its place; what keeps the transaction from beginning, for good.
+/// What the server has against the chunk, with its place; what keeps the transaction from beginning, for
+/// good.
 pub(crate) async fn store(
     run: &Run,
     table: &Table,
@@ -253,8 +255,8 @@ async fn begin(run: &Run, target: &ChunkTarget<'_>) -> Result<Held> {
     Ok(Held::Ordinary)
 }
 
-/// What the server has against a chunk in the words and lines of its file: it is asked once more in a transaction that
-/// is rolled back. `None` where it has nothing against it so, and all rows may come again.
+/// What the server has against a chunk in the words and lines of its file: it is asked once more in a
+/// transaction that is rolled back. `None` where it has nothing against it so, and all rows may come again.
 async fn explain(
     run: &Run,
     table: &Table,
@@ -284,8 +286,8 @@ async fn explain(
     Some(locate(run, &plain, again.unwrap_or(failed)).await)
 }
 
-/// The rows are refused for others that came before them, whatever form they have: keys, and what triggers look for. That a leaf does not
-/// take a row may come from the leaf that the client has chosen.
+/// The rows are refused for others that came before them, whatever form they have: keys, and what triggers
+/// look for. That a leaf does not take a row may come from the leaf that the client has chosen.
 fn is_about_others(chunk: &CopyChunk, error: &Error) -> bool {
     let by_leaf =
         chunk.faster.iter().flat_map(|faster| &faster.parcels).any(|parcel| parcel.leaf_no.is_some());

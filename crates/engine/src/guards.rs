@@ -1,8 +1,9 @@
-//! Looks out for the server while a load runs: room on its disks and for its connections, replicas and slots that fall
-//! behind, and others who wait for our locks. The load pauses between chunks, goes on when the reason has gone, and
-//! gives up with that reason when it stays: see docs/decisions/2026-11-22-guards.md.
+//! Looks out for the server while a load runs: room on its disks and for its connections, replicas and slots
+//! that fall behind, and others who wait for our locks. The load pauses between chunks, goes on when the
+//! reason has gone, and gives up with that reason when it stays: see docs/decisions/2026-11-22-guards.md.
 //!
-//! All of it is asked once a second on the session that holds the job, which has nothing else to do meanwhile.
+//! All of it is asked once a second on the session that holds the job, which has nothing else to do
+//! meanwhile.
 
 mod lagging;
 
@@ -26,7 +27,8 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// Often enough that a load of a gigabyte a second does not fill what is kept free; cheap enough not to be seen.
+/// Often enough that a load of a gigabyte a second does not fill what is kept free; cheap enough not to be
+/// seen.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How often is looked whether the session is gone, or a disk is full: that asks nobody.
 const CLOSED_LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -41,8 +43,8 @@ const HELD_WITHIN: Duration = Duration::from_secs(15);
 const FREE_AGAIN: f64 = 1.25;
 /// A slot that keeps more WAL is worth a word, unless a limit for replicas is given.
 const SLOT_BYTES: u64 = 4 << 30;
-/// A slot that is read from must not come closer to being lost, nor than this part of what is kept for it at most, since the
-/// reader of a small allowance is never as far away.
+/// A slot that is read from must not come closer to being lost, nor than this part of what is kept for it at
+/// most, since the reader of a small allowance is never as far away.
 const UNTIL_LOST_BYTES: u64 = 512 << 20;
 const UNTIL_LOST_PART: u64 = 4;
 /// Others who wait for our locks longer than this are told.
@@ -62,7 +64,8 @@ pub(crate) struct Guard {
     gave_up: bool,
     told_slots: BTreeSet<String>,
     told_sessions: Option<u32>,
-    /// What each replica said last (its own time, by the process that sends to it), and when that was first seen here.
+    /// What each replica said last (its own time, by the process that sends to it), and when that was first
+    /// seen here.
     replies: HashMap<i32, (i64, Instant)>,
     lagging: Lagging,
     /// Processes that wait for us: since when, and whether that was told.
@@ -106,7 +109,8 @@ pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     Ok(guard)
 }
 
-/// Rows take about as much as their text, and often more. Of several disks the one with the most room counts: which rows go where is not known.
+/// Rows take about as much as their text, and often more. Of several disks the one with the most room counts:
+/// which rows go where is not known.
 fn warn_of_little_room(run: &Run) {
     let places = run.context.connection.disks().places();
     let of_tables = places.iter().filter(|place| place.what != WAL);
@@ -136,8 +140,8 @@ async fn warn_of_no_replica(run: &Run, session: &Session) {
     }
 }
 
-/// Looks out until it is dropped. A session that breaks is replaced, and holds the job again; if somebody else has taken that
-/// meanwhile, the load gives up, as it would not have begun.
+/// Looks out until it is dropped. A session that breaks is replaced, and holds the job again; if somebody
+/// else has taken that meanwhile, the load gives up, as it would not have begun.
 pub(crate) async fn run(run: &Run, session: &mut Session, guard: &mut Guard) -> Infallible {
     loop {
         wait(run, session, guard).await;
@@ -175,8 +179,8 @@ async fn wait(run: &Run, session: &Session, guard: &Guard) {
     }
 }
 
-/// Without the lock of the job others would take this load for dead: an error where they have done so, and have put back what it has
-/// dropped or begun to load its files. `None`: the server gives no answer.
+/// Without the lock of the job others would take this load for dead: an error where they have done so, and
+/// have put back what it has dropped or begun to load its files. `None`: the server gives no answer.
 async fn hold_again(run: &Run, lost: &Session, tries: &mut Tries) -> Option<Result<Session>> {
     run.context.connection.lose(lost.backend());
     if !tries.is_due() {
@@ -195,7 +199,8 @@ async fn hold_again(run: &Run, lost: &Session, tries: &mut Tries) -> Option<Resu
 }
 
 impl Guard {
-    /// Without a ledger nothing tells of a crash that has emptied UNLOGGED tables, but that no session lives through one.
+    /// Without a ledger nothing tells of a crash that has emptied UNLOGGED tables, but that no session lives
+    /// through one.
     ///
     /// # Errors
     /// `ConnectionLost`, where the session that the load began with is gone.
@@ -291,8 +296,8 @@ impl Guard {
         Ok(full.or(lag).or_else(|| about_to_be_lost(&slots)))
     }
 
-    /// A replica that says nothing any more has an old lag: what counts then is how long it has been silent. Its clock may be
-    /// wrong by more than any lag, so that is measured here.
+    /// A replica that says nothing any more has an old lag: what counts then is how long it has been silent.
+    /// Its clock may be wrong by more than any lag, so that is measured here.
     fn count_silence(&mut self, replicas: &mut [Replica], now: Instant) {
         self.replies.retain(|sender, _| replicas.iter().any(|replica| replica.sender == *sender));
         for replica in replicas {
@@ -385,7 +390,8 @@ impl Guard {
         }
     }
 
-    /// Nobody looks out any more, as when a stop breaks a pause off: it is over, whether its reason has gone or not.
+    /// Nobody looks out any more, as when a stop breaks a pause off: it is over, whether its reason has gone
+    /// or not.
     pub(crate) fn rest(&mut self, run: &Run) {
         if self.paused_since.take().is_some() {
             run.tally.pauses.end(Instant::now());
@@ -442,8 +448,9 @@ fn wanted_sessions(plan: &Plan) -> u32 {
     }
 }
 
-/// How many connections are left for this load, its own included. One of ours that is being opened is another's to the server's count
-/// until it is known here: where few are left, they are counted again when none is being opened.
+/// How many connections are left for this load, its own included. One of ours that is being opened is
+/// another's to the server's count until it is known here: where few are left, they are counted again when
+/// none is being opened.
 async fn room(run: &Run, session: &Session) -> Result<i64> {
     let (connection, began) = (&run.context.connection, Instant::now());
     loop {
@@ -458,8 +465,8 @@ async fn room(run: &Run, session: &Session) -> Result<i64> {
     }
 }
 
-/// Sessions that do not copy: this one and the watcher's, one that takes values of sequences for rows, and one that marks a load
-/// by which the server is tuned.
+/// Sessions that do not copy: this one and the watcher's, one that takes values of sequences for rows, and
+/// one that marks a load by which the server is tuned.
 fn not_copying(plan: &Plan) -> i64 {
     let is_numbered = |table: &TablePlan| table.number.is_some() && table.staging.is_none();
     let numbers = plan.tables.iter().any(is_numbered);

@@ -9,8 +9,8 @@ use howdah_target::session::Session;
 
 pub use howdah_target::ledger::{FileRow, JobRow, JobStatus};
 
-/// All jobs of a ledger, the oldest first; none when there is no ledger yet. Their plans are read where they are wanted; one that
-/// this howdah cannot read is left out.
+/// All jobs of a ledger, the oldest first; none when there is no ledger yet. Their plans are read where they
+/// are wanted; one that this howdah cannot read is left out.
 ///
 /// # Errors
 /// Those of the connection and of the ledger.
@@ -77,7 +77,8 @@ pub async fn exists(connection: &Connection, schema: &str) -> Result<bool> {
     connection.attend(&session, Ledger::new(schema).exists(&session)).await
 }
 
-/// Whether what the ledger says of its jobs was written by nobody who is a stranger to this role, as SECURITY.md says who is. Elsewhere the ledger has to be `trusted`, since somebody has named it: its
+/// Whether what the ledger says of its jobs was written by nobody who is a stranger to this role, as
+/// SECURITY.md says who is. Elsewhere the ledger has to be `trusted`, since somebody has named it: its
 /// sources are read, and its rows come, with all rights of whoever goes on with a job.
 ///
 /// # Errors
@@ -90,7 +91,8 @@ pub async fn expect_own(connection: &Connection, schema: &str, trusted: bool) ->
     }
 }
 
-/// The role may read what loads have changed and not put back; one that may not finds nothing of it in [`job`] and [`jobs`].
+/// The role may read what loads have changed and not put back; one that may not finds nothing of it in
+/// [`job`] and [`jobs`].
 ///
 /// # Errors
 /// Ledger with SQLSTATE 42501 and the GRANT that helps; those of the connection.
@@ -139,11 +141,12 @@ pub async fn job(connection: &Connection, schema: &str, id: &str) -> Result<JobR
     }
 }
 
-/// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped. `named`: the user has named the ledger.
+/// The job to hand to [`crate::plan()`] again to go on where an earlier run stopped. `named`: the user has
+/// named the ledger.
 ///
 /// # Errors
-/// `Usage` when one of its sources cannot be read a second time, or is not known to its end, and for a check; `JobDone` where
-/// nothing is left to do and nothing tells whether its sources are still the same.
+/// `Usage` when one of its sources cannot be read a second time, or is not known to its end, and for a check;
+/// `JobDone` where nothing is left to do and nothing tells whether its sources are still the same.
 pub fn to_resume(row: &JobRow, ledger: &str, named: bool) -> Result<Job> {
     let way = Way::of(&row.plan);
     let what = match way {

@@ -1,5 +1,5 @@
-//! Files of which a job that did not end has stored rows: mended, under other options, or among other files, they are another job's,
-//! which would store these rows once more.
+//! Files of which a job that did not end has stored rows: mended, under other options, or among other files,
+//! they are another job's, which would store these rows once more.
 
 use crate::begin::{comes_on_top, in_turn_ms};
 use crate::load::file_nos;
@@ -11,8 +11,8 @@ use howdah_target::session::{Session, catalog};
 use howdah_target::sql::quote_relation;
 use std::collections::BTreeSet;
 
-/// Rows of another job that those of this one would come on top of, but for files that are its `own`. What nobody is at work for comes
-/// first.
+/// Rows of another job that those of this one would come on top of, but for files that are its `own`. What
+/// nobody is at work for comes first.
 ///
 /// # Errors
 /// Those of ledger and session; with `--force`, where only a warning hangs on it, those of the session alone.
@@ -72,8 +72,8 @@ async fn look(
     Ok(None)
 }
 
-/// The rows are in the table, as far as can be told: none waits elsewhere, the table is the one that they came into, it is not empty,
-/// and no other job has emptied it since.
+/// The rows are in the table, as far as can be told: none waits elsewhere, the table is the one that they
+/// came into, it is not empty, and no other job has emptied it since.
 async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &StoredInPart) -> Result<bool> {
     let Some(table) = plan.tables.get(stored.table_no as usize).map(|table| &table.table) else {
         return Ok(false);
@@ -89,8 +89,8 @@ async fn is_there(session: &Session, ledger: &Ledger, plan: &Plan, stored: &Stor
     Ok(!ledger.standing(session, &table.relation, &jobs).await?.is_empty())
 }
 
-/// Rows that the job has stored of an earlier version of the files are in its tables, or may come in yet. What waits in staging tables
-/// comes in with a step, and there only by a run of that job.
+/// Rows that the job has stored of an earlier version of the files are in its tables, or may come in yet.
+/// What waits in staging tables comes in with a step, and there only by a run of that job.
 ///
 /// # Errors
 /// Those of ledger and session.
@@ -117,8 +117,8 @@ pub(crate) async fn may_stand(session: &Session, ledger: &Ledger, job: &Job, row
     Ok(false)
 }
 
-/// Rows of an earlier version of the files wait in staging tables, which stay until somebody drops them: only that job would take them
-/// from there. Best effort, as only a notice hangs on it.
+/// Rows of an earlier version of the files wait in staging tables, which stay until somebody drops them: only
+/// that job would take them from there. Best effort, as only a notice hangs on it.
 pub(crate) async fn tell_waiting(connection: &Connection, session: &Session, ledger: &Ledger, row: &JobRow) {
     let Some(listener) = connection.listener().filter(|_| row.plan.job.arrival.is_staged()) else { return };
     let left = ledger.open_undos(session, Some(&row.job_id)).await.unwrap_or_default();
@@ -132,7 +132,8 @@ pub(crate) async fn tell_waiting(connection: &Connection, session: &Session, led
     }
 }
 
-/// Jobs of the same work, whatever versions of the files they were of, where rows of them could be in the way.
+/// Jobs of the same work, whatever versions of the files they were of, where rows of them could be in the
+/// way.
 ///
 /// # Errors
 /// Those of ledger and session.
@@ -143,8 +144,9 @@ pub(crate) async fn of_the_work(session: &Session, ledger: &Ledger, plan: &Plan)
     ledger.of_work(session, &plan.work_key, &plan.identity).await
 }
 
-/// Before the first row of a load: what of these jobs those of earlier versions of its files have left in the ledger is forgotten where
-/// the table is empty. Put back, such a file would go on behind rows that are gone, once the table holds those of this load.
+/// Before the first row of a load: what of these jobs those of earlier versions of its files have left in the
+/// ledger is forgotten where the table is empty. Put back, such a file would go on behind rows that are gone,
+/// once the table holds those of this load.
 ///
 /// # Errors
 /// Those of ledger and session.
@@ -178,7 +180,8 @@ async fn forget_emptied_of(session: &Session, ledger: &Ledger, plan: &Plan, row:
     Ok(())
 }
 
-/// The job has stored its rows in another table of this name. Of a ledger that has come from another database no OID tells.
+/// The job has stored its rows in another table of this name. Of a ledger that has come from another database
+/// no OID tells.
 fn is_made_anew(row: &JobRow, table: &Table) -> bool {
     let mut was = row.plan.tables.iter().map(|plan| &plan.table);
     let is_other = |was: &Table| was.relation == table.relation && was.oid != 0 && was.oid != table.oid;
@@ -207,7 +210,8 @@ pub(crate) fn error(connection: &Connection, ledger: &Ledger, stored: &StoredInP
     ))
 }
 
-/// What is said where `--force`, or `--known load` beside a load at work, means to load the files all the same.
+/// What is said where `--force`, or `--known load` beside a load at work, means to load the files all the
+/// same.
 pub(crate) fn warning(stored: &StoredInPart) -> String {
     let StoredInPart { job_id, location, table, rows, at_work, .. } = stored;
     let rows = counted(*rows, "row");

@@ -1,8 +1,8 @@
 //! Drops indexes before the first row and puts them back behind the last, after a failure and after Ctrl-C.
 //!
-//! What is dropped is in the ledger's journal as soon as it is dropped; whatever happens, `howdah restore` finds it
-//! there. Indexes are built side by side, the largest first; then come constraints, then foreign keys. Those of a table that
-//! has all its rows need not wait for the rows of others ([`early`]).
+//! What is dropped is in the ledger's journal as soon as it is dropped; whatever happens, `howdah restore`
+//! finds it there. Indexes are built side by side, the largest first; then come constraints, then foreign
+//! keys. Those of a table that has all its rows need not wait for the rows of others ([`early`]).
 
 mod crew;
 pub(crate) mod early;
@@ -38,7 +38,8 @@ const AFTER_STOP: Duration = Duration::from_secs(2);
 const ROUNDS: u32 = 5;
 /// Of more indexes than this, those of partitions, it is not told one by one that they are back.
 const TOLD_MAX: usize = 20;
-/// A lock for a change is waited for no longer than this, whatever `--lock-timeout` says: a stop waits for the answer.
+/// A lock for a change is waited for no longer than this, whatever `--lock-timeout` says: a stop waits for
+/// the answer.
 const LOCK_WITHIN_MS_MAX: u64 = 3000;
 /// How long a stop waits for the answer to a drop under way: longer than the lock for that is waited for.
 const DROPPED_WITHIN: Duration = Duration::from_secs(4);
@@ -156,8 +157,8 @@ async fn unless_stopped_for_long<T>(stop: &Stop, work: impl Future<Output = Resu
     }
 }
 
-/// Puts back what this job has dropped, in this run or an earlier one. Ctrl-C does not end this; a second one does,
-/// with the process.
+/// Puts back what this job has dropped, in this run or an earlier one. Ctrl-C does not end this; a second one
+/// does, with the process.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told by warnings.
@@ -302,8 +303,8 @@ fn names(entries: &[Undo]) -> String {
 pub(crate) struct Builds<'a> {
     /// So many side by side.
     pub sessions: u32,
-    /// They take what suits the server's CPUs, and no commit waits for the disk, but the end of all of them; else what memory and
-    /// workers the server's settings give them.
+    /// They take what suits the server's CPUs, and no commit waits for the disk, but the end of all of them;
+    /// else what memory and workers the server's settings give them.
     pub tuned: bool,
     /// None begins while this load pauses, nor when it has given up.
     pub pausing: Option<&'a Run>,
@@ -311,7 +312,8 @@ pub(crate) struct Builds<'a> {
     pub lock_within_ms: u64,
 }
 
-/// Puts these entries back. Returns how many are closed though what they are of is not back, since its table is gone, say.
+/// Puts these entries back. Returns how many are closed though what they are of is not back, since its table
+/// is gone, say.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told by warnings.
@@ -431,8 +433,9 @@ async fn put_back_once(
     failed
 }
 
-/// Entries of one kind, those in a row that have to come one after the other: constraints of one table, partitions' indexes
-/// that are attached to one index, unless partitions have partitions. Whatever locks two tables is one row.
+/// Entries of one kind, those in a row that have to come one after the other: constraints of one table,
+/// partitions' indexes that are attached to one index, unless partitions have partitions. Whatever locks two
+/// tables is one row.
 fn rows_of_entries<'a>(entries: &[&'a Undo]) -> Vec<Vec<&'a Undo>> {
     let attached: BTreeSet<String> = entries.iter().map(|entry| entry.change.index()).collect();
     let mut rows: BTreeMap<(u32, &str), Vec<&Undo>> = BTreeMap::new();

@@ -1,11 +1,12 @@
 //! How many sessions copy at once, found while loading.
 //!
-//! A number of sessions is kept for a few ticks and its rate measured; then another is tried. Throughput is the judge: more
-//! sessions stay only if they are clearly faster, fewer if they are as fast, since every session costs the server memory and
-//! locks. Steps double while they gain, and what lies between the best number and one that is no better is halved then, so that
-//! a far number is found in a few measurements. What the watcher has seen chooses the direction ([`seen`]): where one more
-//! session would certainly have nothing to do, fewer are tried instead, or none. The first guess is the published rule
-//! for managed servers, one session less than the server has CPUs, where these can be seen, and two where not.
+//! A number of sessions is kept for a few ticks and its rate measured; then another is tried. Throughput is
+//! the judge: more sessions stay only if they are clearly faster, fewer if they are as fast, since every
+//! session costs the server memory and locks. Steps double while they gain, and what lies between the best
+//! number and one that is no better is halved then, so that a far number is found in a few measurements. What
+//! the watcher has seen chooses the direction ([`seen`]): where one more session would certainly have nothing
+//! to do, fewer are tried instead, or none. The first guess is the published rule for managed servers, one
+//! session less than the server has CPUs, where these can be seen, and two where not.
 
 mod seen;
 mod trace;
@@ -21,9 +22,10 @@ const TICKS_MEASURED: u32 = 3;
 const GAIN_MIN: f64 = 1.05;
 /// When it has settled the search rests for so many ticks, and looks again then.
 const REST_TICKS: u32 = 40;
-/// Only every so many searches try one session alone, which takes half of the rate from most loads for as long as it is
-/// measured: 40,000 documents took 7.1 s instead of 6.3 because of it (bench/workloads/sessions.py). It gains a tenth where
-/// sessions meet in the pages of indexes that stay. The same searches go by throughput alone, whatever the watcher has seen.
+/// Only every so many searches try one session alone, which takes half of the rate from most loads for as
+/// long as it is measured: 40,000 documents took 7.1 s instead of 6.3 because of it
+/// (bench/workloads/sessions.py). It gains a tenth where sessions meet in the pages of indexes that stay. The
+/// same searches go by throughput alone, whatever the watcher has seen.
 const SEARCHES_IN_FULL: u32 = 4;
 /// Differences of less than a quarter are not looked for: they change the rate by as much as noise does.
 const FINENESS: u32 = 4;
@@ -126,8 +128,8 @@ impl Climber {
         self.window = Window::default();
     }
 
-    /// One tick has passed; `bytes_taken` counts all bytes the server has taken so far, `at` the time since the first of them.
-    /// Returns what was decided, if this was the end of a measurement.
+    /// One tick has passed; `bytes_taken` counts all bytes the server has taken so far, `at` the time since
+    /// the first of them. Returns what was decided, if this was the end of a measurement.
     pub(crate) fn observe(&mut self, at: Duration, bytes_taken: u64, seen: Seen) -> Option<SessionsStep> {
         // Connecting and reading the first chunk says nothing about the server.
         if self.fixed || bytes_taken == 0 {
@@ -202,8 +204,8 @@ struct Search {
     /// The number to keep, as far as is known, and its rate.
     best: u32,
     best_rate: f64,
-    /// The highest rate of a number that was kept. Fewer sessions are measured against it, or a load that goes slower by
-    /// a little with each session fewer would end with two.
+    /// The highest rate of a number that was kept. Fewer sessions are measured against it, or a load that
+    /// goes slower by a little with each session fewer would end with two.
     peak_rate: f64,
     /// The most sessions below the best that are slower.
     slower: Option<u32>,
@@ -211,7 +213,8 @@ struct Search {
     no_faster: Option<u32>,
     up: bool,
     step: u32,
-    /// Fewer sessions were not only as fast, but faster: the best number may lie between them and those before.
+    /// Fewer sessions were not only as fast, but faster: the best number may lie between them and those
+    /// before.
     peaks: bool,
     /// Sessions that had nothing to do at the best number.
     idle: u32,
@@ -311,7 +314,8 @@ mod tests {
 
     const TICK: Duration = Duration::from_millis(500);
 
-    /// A load on a server that takes `rate(sessions, tick)` MB a second, and whose sessions are seen at `waits(sessions)`.
+    /// A load on a server that takes `rate(sessions, tick)` MB a second, and whose sessions are seen at
+    /// `waits(sessions)`.
     fn load(
         climber: &mut Climber,
         ticks: u32,

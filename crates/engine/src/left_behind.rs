@@ -1,5 +1,6 @@
-//! What a job has left behind whose process is gone: by kill -9, by loss of power, by a failover. The ledger's journal has it,
-//! `howdah restore` puts it back, and so does the next load, as far as that is its business.
+//! What a job has left behind whose process is gone: by kill -9, by loss of power, by a failover. The
+//! ledger's journal has it, `howdah restore` puts it back, and so does the next load, as far as that is its
+//! business.
 
 use crate::Context;
 use crate::indexes::{Builds, is_answered, put_back_entries};
@@ -74,9 +75,9 @@ impl Left {
         }
     }
 
-    /// Puts it back, whoever does so having taken the job, building indexes with more memory where `tuned`, and waiting so long for each
-    /// lock. How many entries are closed though what they are of is not back, of what
-    /// was dropped and of what was tuned; or what of it cannot be put back.
+    /// Puts it back, whoever does so having taken the job, building indexes with more memory where `tuned`,
+    /// and waiting so long for each lock. How many entries are closed though what they are of is not back, of
+    /// what was dropped and of what was tuned; or what of it cannot be put back.
     pub(crate) async fn put_back(
         self,
         context: &Context,

@@ -1,17 +1,18 @@
 //! The conductor: the only crate that sees source, transcode and target at once.
 //!
 //! What a front end calls:
-//! - [`plan()`] decides everything before a byte moves, and changes nothing; [`plan_to_load`] puts back first what killed loads have
-//!   dropped and this one goes by;
-//! - [`load()`] executes a plan as a stream of exactly-once chunks (`pipeline` is that flow on one screen), and `finish` makes the result
-//!   durable, loads again what a server crash took, and closes the job; [`plan_and_load`] does both, and plans anew where others have
-//!   loaded files in between that this load is to leave out;
+//! - [`plan()`] decides everything before a byte moves, and changes nothing; [`plan_to_load`] puts back first
+//!   what killed loads have dropped and this one goes by;
+//! - [`load()`] executes a plan as a stream of exactly-once chunks (`pipeline` is that flow on one screen),
+//!   and `finish` makes the result durable, loads again what a server crash took, and closes the job;
+//!   [`plan_and_load`] does both, and plans anew where others have loaded files in between that this load is
+//!   to leave out;
 //! - [`check()`] reads everything and keeps nothing; [`bench()`] measures a load against one plain COPY;
 //! - [`restore`] puts back what killed loads have left changed;
 //! - [`history`] and [`rejected`] read the ledger; [`again`] has the commands that a user is told to type.
 //!
-//! The modules below come in this order. Around them `budget` owns every buffer and queue, `retry` decides from an error's kind whether to
-//! try again, and [`Stop`] carries a Ctrl-C to whoever waits.
+//! The modules below come in this order. Around them `budget` owns every buffer and queue, `retry` decides
+//! from an error's kind whether to try again, and [`Stop`] carries a Ctrl-C to whoever waits.
 
 mod attend;
 mod connection;

@@ -1,6 +1,6 @@
-//! The one thing that held a load back: a stage that took longer than all the copying, be it before the first row or behind the last, or what
-//! the sessions that copied were seen at.
-//! Where the server waited for us, what our threads were at tells why.
+//! The one thing that held a load back: a stage that took longer than all the copying, be it before the first
+//! row or behind the last, or what the sessions that copied were seen at. Where the server waited for us,
+//! what our threads were at tells why.
 
 use howdah_model::units::show_count;
 use howdah_model::{Limit, LimitOf, Stage, Summary};
@@ -113,7 +113,8 @@ fn cause(wait: &str) -> &'static str {
     }
 }
 
-/// The server waited for rows: the largest of what our threads did is why, unless they had little to do either.
+/// The server waited for rows: the largest of what our threads did is why, unless they had little to do
+/// either.
 fn of_client(stages: &BTreeMap<Stage, f64>, wall_seconds: f64, location: &str) -> String {
     let seconds = |stage| seconds_of(stages, stage);
     let (split, encode) = (seconds(Stage::Split), seconds(Stage::Encode));

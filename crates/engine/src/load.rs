@@ -39,11 +39,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long the ledger may take to learn that a load or check was stopped; Ctrl-C promises two seconds in all.
+/// How long the ledger may take to learn that a load or check was stopped; Ctrl-C promises two seconds in
+/// all.
 pub(crate) const STOPPED_WITHIN: Duration = Duration::from_secs(1);
 
-/// How long it may take to learn that a load failed. Somebody waits for the error, but a session to a busy server
-/// is not open at once.
+/// How long it may take to learn that a load failed. Somebody waits for the error, but a session to a busy
+/// server is not open at once.
 pub(crate) const FAILED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a load ended: always with an account, and with an error unless every row is stored.
@@ -52,7 +53,8 @@ pub struct Outcome {
     pub summary: Summary,
     /// Why it did not finish.
     pub error: Option<Error>,
-    /// Files of rejected records, with how many are in each, that were written because the failed load has forgotten them since.
+    /// Files of rejected records, with how many are in each, that were written because the failed load has
+    /// forgotten them since.
     pub written: Vec<(PathBuf, u64)>,
 }
 
@@ -331,8 +333,8 @@ pub(crate) fn being_restored(job_id: &str) -> Error {
         .with_hint("wait until that is done, then run the same command again")
 }
 
-/// Tables that were planned and are not there are made; those that are there are changed as planned, each once,
-/// however many kinds of files go there.
+/// Tables that were planned and are not there are made; those that are there are changed as planned, each
+/// once, however many kinds of files go there.
 async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) -> Result<()> {
     let mut made = Vec::new();
     let done = make_each(session, plan, &mut made).await;
@@ -420,8 +422,8 @@ pub(crate) async fn guarded<T>(
     done
 }
 
-/// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done when all of
-/// that is; one that did not end well is closed first, since putting back may take its time.
+/// Puts back what was dropped, closes the job in the ledger and makes up the summary. A job counts as done
+/// when all of that is; one that did not end well is closed first, since putting back may take its time.
 async fn account(
     run: &Arc<Run>,
     mut session: Session,
@@ -529,8 +531,9 @@ fn warn_of_made(run: &Run) {
     }
 }
 
-/// After a failure that the same files and tables would meet again, nothing waits in staging tables any more. What was rejected of
-/// the files goes with it, so that it is written before, if it is wanted; where the user stops that, all stays.
+/// After a failure that the same files and tables would meet again, nothing waits in staging tables any more.
+/// What was rejected of the files goes with it, so that it is written before, if it is wanted; where the user
+/// stops that, all stays.
 async fn forget_staging(run: &Run, reject_file: Option<&RejectFile>) -> Vec<(PathBuf, u64)> {
     let Some(ledger) = &run.ledger else { return Vec::new() };
     let mut written = Vec::new();
@@ -558,7 +561,8 @@ async fn forget_staging(run: &Run, reject_file: Option<&RejectFile>) -> Vec<(Pat
     written
 }
 
-/// When another run of the job has brought all rows in while this one was at work, whose staging tables it has dropped.
+/// When another run of the job has brought all rows in while this one was at work, whose staging tables it
+/// has dropped.
 async fn done_by_another(run: &Run) -> Option<String> {
     let ledger = run.ledger.as_ref().filter(|_| run.plan.job.arrival.is_staged())?;
     let asking = async {

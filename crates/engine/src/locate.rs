@@ -1,10 +1,11 @@
 //! Where in its file the record is that the server refused.
 //!
-//! COPY names a line of what it was sent; file, record and byte leave. Where the file's bytes went untouched the
-//! chunk itself tells. Where records were rewritten, the chunk's part of the file is read once more, as far as the
-//! record: the bytes are gone by then, and an index of all records would cost every load memory for the sake of
-//! the one that fails. Records in a dialect that COPY cannot be told, and those that `--lenient` mends, are found by
-//! reading them again as they were read ([`reread`]). Of a pipe only the record is told, unless it begins the chunk.
+//! COPY names a line of what it was sent; file, record and byte leave. Where the file's bytes went untouched
+//! the chunk itself tells. Where records were rewritten, the chunk's part of the file is read once more, as
+//! far as the record: the bytes are gone by then, and an index of all records would cost every load memory
+//! for the sake of the one that fails. Records in a dialect that COPY cannot be told, and those that
+//! `--lenient` mends, are found by reading them again as they were read ([`reread`]). Of a pipe only the
+//! record is told, unless it begins the chunk.
 
 pub(crate) mod line;
 pub(crate) mod reread;
@@ -95,8 +96,8 @@ fn with_foreign_hint(kind: RelationKind, error: Error) -> Error {
     )
 }
 
-/// The server tells the line of bytes that are no character, and not the column. Those that stand in the file as they are
-/// were found before; these are written with backslashes.
+/// The server tells the line of bytes that are no character, and not the column. Those that stand in the file
+/// as they are were found before; these are written with backslashes.
 fn broken_column(plan: &Plan, chunk: &CopyChunk, error: &Error, row: u64) -> Option<String> {
     // Of a database in another encoding the server knows what it takes.
     if error.sqlstate() != Some(sqlstate::CHARACTER_NOT_IN_REPERTOIRE)
@@ -116,7 +117,8 @@ fn broken_column(plan: &Plan, chunk: &CopyChunk, error: &Error, row: u64) -> Opt
     }
 }
 
-/// Number and first byte of the record that a row of a chunk came from, where the row is not as the file has it.
+/// Number and first byte of the record that a row of a chunk came from, where the row is not as the file has
+/// it.
 pub(crate) async fn record_of_row(run: &Run, origin: &Origin, row: u64) -> Option<(u64, u64)> {
     if let Some(found) = reread::place(run, origin, row).await {
         return Some(found);
@@ -136,8 +138,8 @@ pub(crate) fn is_untouched(chunk: &CopyChunk) -> bool {
     chunk.bytes.len() as u64 == chunk.origin.end_byte - chunk.origin.start_byte
 }
 
-/// Where the chunk's record of this number, counted from 0, begins. `None` if the file cannot be read there any
-/// more: the server's error is the one to tell.
+/// Where the chunk's record of this number, counted from 0, begins. `None` if the file cannot be read there
+/// any more: the server's error is the one to tell.
 async fn byte_in_file(
     run: &Run,
     file: &FilePlan,

@@ -1,8 +1,9 @@
 //! Values that a column which others made may not take, and the type that it must get for their sake.
 //!
-//! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those that only text would
-//! hold the server is asked: it reads more than inference does (`007` as an integer, `NaN` as a number, `20240131` as a date). It is also asked which
-//! of them it would round (`+1.255` in a `numeric(5,2)`).
+//! Values enter one by one. Those that a type of another kind is known to hold say so themselves; of those
+//! that only text would hold the server is asked: it reads more than inference does (`007` as an integer,
+//! `NaN` as a number, `20240131` as a date). It is also asked which of them it would round (`+1.255` in a
+//! `numeric(5,2)`).
 
 use crate::widen::{any_number, characters, count_characters, drops_zone, is_number, needed, without_limit};
 use howdah_model::{Relation, Result};
@@ -11,7 +12,8 @@ use howdah_target::session::Session;
 use howdah_transcode::infer::{ColumnState, Inferred, are_plain_numbers, misfit};
 use std::collections::BTreeSet;
 
-/// Different values that the server is asked about, of one column and one chunk: with short ones a megabyte. Others are left to COPY.
+/// Different values that the server is asked about, of one column and one chunk: with short ones a megabyte.
+/// Others are left to COPY.
 const ASKED_MAX: usize = 10_000;
 /// Longer values are left to COPY.
 const ASKED_BYTES_MAX: usize = 1000;
@@ -68,7 +70,8 @@ impl Misfits {
         }
     }
 
-    /// What this column of the table must become; `None`: it takes all values, or COPY is to say that it does not.
+    /// What this column of the table must become; `None`: it takes all values, or COPY is to say that it does
+    /// not.
     ///
     /// # Errors
     /// Those of the session.

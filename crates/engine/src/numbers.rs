@@ -22,13 +22,14 @@ pub(crate) struct NumberSource {
 #[derive(Debug, Default)]
 struct Taking {
     session: Option<Session>,
-    /// The last value that was taken from each sequence. Chunks that hold it may have yet to be stored when the server crashes and
-    /// forgets it.
+    /// The last value that was taken from each sequence. Chunks that hold it may have yet to be stored when
+    /// the server crashes and forgets it.
     last: HashMap<Relation, i64>,
 }
 
 impl NumberSource {
-    /// Numbers for so many rows; `None` where the server has to give them. Called from a thread that may block.
+    /// Numbers for so many rows; `None` where the server has to give them. Called from a thread that may
+    /// block.
     pub(crate) fn take(&self, asker: &Asker<'_>, plan: &NumberPlan, count: u64) -> Option<Numbers> {
         if count == 0 || self.is_off.load(Relaxed) {
             return None;

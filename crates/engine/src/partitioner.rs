@@ -1,8 +1,8 @@
 //! Makes partitions by day or month for rows that have none (`--create-partitions`).
 //!
-//! Each chunk's dates are looked at before the chunk is sent, as `widen.rs` does with its values: what has no partition
-//! yet gets one, once, and the load goes on. In which day of UTC a time of the session's own zone lies, the server says. Dates that
-//! only it can read are left to it.
+//! Each chunk's dates are looked at before the chunk is sent, as `widen.rs` does with its values: what has no
+//! partition yet gets one, once, and the load goes on. In which day of UTC a time of the session's own zone
+//! lies, the server says. Dates that only it can read are left to it.
 
 use crate::feed::Asker;
 use crate::indexes::with_its_hint;
@@ -90,13 +90,14 @@ impl Partitioner {
         Ok(Partitioner { unit, tables: tables.into_iter().map(dated).collect::<Result<_>>()? })
     }
 
-    /// The column that tells the partition of a row, and the session's TimeZone, where partitions of this table are made.
+    /// The column that tells the partition of a row, and the session's TimeZone, where partitions of this
+    /// table are made.
     pub(crate) fn column(&self, relation: &Relation) -> Option<(&str, &str)> {
         self.tables.get(relation).map(|dated| (dated.column.as_str(), dated.time_zone.as_str()))
     }
 
-    /// Makes the partitions that these records need; field `field_no` is the column. Called before they are sent, from a
-    /// thread that may block.
+    /// Makes the partitions that these records need; field `field_no` is the column. Called before they are
+    /// sent, from a thread that may block.
     ///
     /// # Errors
     /// Table, when a partition cannot be made; those of the session.
@@ -144,7 +145,8 @@ impl Partitioner {
     }
 }
 
-/// What the server stores of a time: half a unit is rounded away from 2000-01-01 (`AdjustTimestampForTypmod` in `timestamp.c`).
+/// What the server stores of a time: half a unit is rounded away from 2000-01-01 (`AdjustTimestampForTypmod`
+/// in `timestamp.c`).
 fn rounded(number: i64, unit_us: i64) -> i64 {
     let half = (unit_us / 2) * number.signum();
     number.checked_add(half).map_or(number, |number| number / unit_us * unit_us)
@@ -162,8 +164,8 @@ impl Local {
         (*first, *last) = ((*first).min(number), (*last).max(number));
     }
 
-    /// Those that may have no partition: no zone is a day away from UTC. A day there lies in two days of UTC at most, so that its
-    /// first and its last tell all that rows lie in.
+    /// Those that may have no partition: no zone is a day away from UTC. A day there lies in two days of UTC
+    /// at most, so that its first and its last tell all that rows lie in.
     fn far_from(&self, known: &Covered) -> Vec<i64> {
         let is_open = |(first, last): &&(i64, i64)| !known.spans(first - DAY_US, last + DAY_US);
         self.days.values().filter(is_open).flat_map(|(first, last)| [*first, *last]).collect()
@@ -226,7 +228,8 @@ impl Dated {
         let read = asker.wait_patiently(reading);
         match read.and_then(|ranges| numbers(relation, &ranges)) {
             Ok(ranges) => covered.ranges = ranges,
-            // The table got partitions of another kind meanwhile, as one for all other rows; the plan has found none.
+            // The table got partitions of another kind meanwhile, as one for all other rows; the plan has
+            // found none.
             Err(changed) if changed.kind() == ErrorKind::Usage => return Err(error),
             Err(failed) => return Err(failed),
         }

@@ -96,7 +96,8 @@ pub(crate) struct Run {
     pub(crate) frozen: Frozen,
     /// Indexes that need not wait for the last row.
     pub(crate) early: Early,
-    /// Those of the tables before the job stored its first rows there: nothing tells what they were where an earlier run has.
+    /// Those of the tables before the job stored its first rows there: nothing tells what they were where an
+    /// earlier run has.
     pub(crate) files: Files,
     /// Where sessions wait while the load pauses.
     pub gate: Gate,
@@ -166,8 +167,8 @@ impl Run {
         }
     }
 
-    /// How the table's triggers are kept from firing. They are disabled for whoever wants none to fire and cannot have it
-    /// otherwise, by this load or another.
+    /// How the table's triggers are kept from firing. They are disabled for whoever wants none to fire and
+    /// cannot have it otherwise, by this load or another.
     pub(crate) fn way_of_triggers(&self, table_no: u32) -> TriggersWay {
         let TablePlan { table, staging, .. } = self.plan.table(table_no);
         let is_stored = matches!(table.kind, RelationKind::Table | RelationKind::Partitioned);

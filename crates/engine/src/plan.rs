@@ -2,8 +2,8 @@
 //! its fields fill, how memory is cut up, and whether an earlier run has begun the same job.
 //!
 //! Enters a [`Job`], leaves a [`Plan`] that can be printed, kept and shipped. Reads the heads of the files,
-//! the catalog and the ledger; changes nothing anywhere, unless the plan is to be loaded at once: then what killed loads dropped from
-//! the tables comes back first, where this one goes by it.
+//! the catalog and the ledger; changes nothing anywhere, unless the plan is to be loaded at once: then what
+//! killed loads dropped from the tables comes back first, where this one goes by it.
 
 pub(crate) mod arrival;
 mod as_begun;
@@ -165,8 +165,8 @@ fn refused(error: &Error) -> String {
     format!("a load will be refused: {error}{hint}")
 }
 
-/// The same for a load that follows: it puts back first what other loads have dropped and, being killed, not put back, where this one
-/// goes by what its tables refuse.
+/// The same for a load that follows: it puts back first what other loads have dropped and, being killed, not
+/// put back, where this one goes by what its tables refuse.
 ///
 /// # Errors
 /// As for [`plan`]; why something cannot be put back.
@@ -180,7 +180,8 @@ async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned>
     let (began, mut patience) = (Instant::now(), Patience::new(patience_of(&job)));
     let mut furthest = 0;
     loop {
-        // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give up.
+        // Nothing is touched by planning, so a session that breaks in the middle of it is no reason to give
+        // up.
         let progress = Progress::default();
         match context.stop.guard(Box::pin(plan_all(context, job.clone(), to_load, &progress))).await {
             Err(error) if progress.again.load(Relaxed) => {
@@ -214,8 +215,8 @@ fn patience_of(job: &Job) -> Duration {
     PATIENCE_MAX.min(Duration::from_millis(job.retry_for_ms))
 }
 
-/// Sets `progress.again` once the rest may be done again: not while the server cannot be reached at all, which was tried
-/// long enough then, and not if a pipe would lose what was read of it.
+/// Sets `progress.again` once the rest may be done again: not while the server cannot be reached at all,
+/// which was tried long enough then, and not if a pipe would lose what was read of it.
 async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Progress) -> Result<Planned> {
     if job.format.encoding.is_none() {
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
@@ -287,7 +288,8 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
     })
 }
 
-/// Reads the heads of the sources, and plans the tables that they go to and how. The files are numbered in this order of the sources.
+/// Reads the heads of the sources, and plans the tables that they go to and how. The files are numbered in
+/// this order of the sources.
 async fn place(
     heads: Heads<'_>,
     job: &Job,
@@ -443,8 +445,8 @@ async fn around_rows(
     new_partitions::read(context, session, &plan.job, &mut plan.tables).await
 }
 
-/// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large. Files of
-/// one size are ordered too, because receipts know a file by its number.
+/// The largest first: the last files to finish are then small ones. A pipe of unknown size counts as large.
+/// Files of one size are ordered too, because receipts know a file by its number.
 fn in_order(mut placed: Vec<(u32, Head)>, tables: &[TablePlan]) -> Vec<(u32, Head)> {
     placed.sort_by_cached_key(|(table_no, head)| {
         let object = head.object();
@@ -516,7 +518,8 @@ pub(crate) fn ledger_of(job: &Job) -> Option<Ledger> {
     }
 }
 
-/// The error of a job that has finished before, and is loaded anew or gone on with (`is_resumed`), which takes no --known.
+/// The error of a job that has finished before, and is loaded anew or gone on with (`is_resumed`), which
+/// takes no --known.
 pub(crate) fn already_done(job_id: &str, at: &str, is_resumed: bool) -> Error {
     let options = if is_resumed { "--force" } else { "--force, or --known load where rows are appended," };
     let message = format!("this job finished at {at} and has stored its rows (job {job_id})");

@@ -1,5 +1,5 @@
-//! What a killed run of a job has left at work on the server, which goes on with what it was sent: a long INSERT would hold the table,
-//! and bring rows in beside the run that goes on.
+//! What a killed run of a job has left at work on the server, which goes on with what it was sent: a long
+//! INSERT would hold the table, and bring rows in beside the run that goes on.
 
 use crate::Context;
 use howdah_model::{Error, Result, plural, sqlstate};
@@ -16,7 +16,8 @@ const SEEN_GONE_WITHIN: Duration = Duration::from_millis(300);
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Ends what is at work for a job that nobody holds: neither now nor a moment later. Sessions of this process stay.
+/// Ends what is at work for a job that nobody holds: neither now nor a moment later. Sessions of this process
+/// stay.
 ///
 /// # Errors
 /// `Interrupted`; those of the session.

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// If a chunk had so many rows that broke constraints, the rows of the next one are asked about before any is sent.
+/// If a chunk had so many rows that broke constraints, the rows of the next one are asked about before any is
+/// sent.
 const BROKEN_MIN: usize = 64;
 
 /// By the number of the table in the plan.

@@ -1,8 +1,8 @@
 //! Rejected records of a job, out of the ledger into a file that people can mend, and the load of that file.
 //!
-//! The file is written as the job's own files are, with a header that names the columns. Where records are not kept as
-//! the file had them (fields were left out, another dialect rewritten), it is in the words that were sent in their
-//! place.
+//! The file is written as the job's own files are, with a header that names the columns. Where records are
+//! not kept as the file had them (fields were left out, another dialect rewritten), it is in the words that
+//! were sent in their place.
 
 mod layout;
 mod place;
@@ -31,20 +31,23 @@ pub use reload::reload;
 pub(crate) use waiting::expect_waiting;
 pub(crate) use writer::expect_no_source;
 
-/// What a file of records that were sent in place of those of the job's files ends with, if there are both or may be.
+/// What a file of records that were sent in place of those of the job's files ends with, if there are both or
+/// may be.
 const AS_SENT: &str = ".sent";
-/// What the name of a file has before its layout's number, if the table's files are written in different ways.
+/// What the name of a file has before its layout's number, if the table's files are written in different
+/// ways.
 const LAYOUT: &str = ".layout";
 
 /// Records of one layout (its index), kept in one way: as the files have them, or not.
 type Group = (usize, bool);
 
-/// Writes the rejected records of a job that nobody has loaded since; returns how many went into which file. Records of
-/// several tables, or of files that are written in different ways, or kept in two ways, go to as many files, whose names begin
-/// with `path`.
+/// Writes the rejected records of a job that nobody has loaded since; returns how many went into which file.
+/// Records of several tables, or of files that are written in different ways, or kept in two ways, go to as
+/// many files, whose names begin with `path`.
 ///
 /// # Errors
-/// `Local` if a file cannot be written; `Usage` if it is one of the job's; those of the connection and the ledger.
+/// `Local` if a file cannot be written; `Usage` if it is one of the job's; those of the connection and the
+/// ledger.
 pub async fn write_files(
     connection: &Connection,
     schema: &str,
@@ -60,7 +63,8 @@ pub async fn write_files(
         .map_err(|error| again::in_full(error, connection, &row.job_id, schema))
 }
 
-/// So many rejected records of a job are kept, and nobody has loaded them since; `None` where this role may not see that.
+/// So many rejected records of a job are kept, and nobody has loaded them since; `None` where this role may
+/// not see that.
 ///
 /// # Errors
 /// Those of the connection and the ledger.
@@ -150,8 +154,8 @@ async fn write(
     Ok(Replaced { written, kept, older: None })
 }
 
-/// The same for a run that has ended: what an earlier one has written to these names is not this one's, and goes. What may be of
-/// another command stays.
+/// The same for a run that has ended: what an earlier one has written to these names is not this one's, and
+/// goes. What may be of another command stays.
 ///
 /// # Errors
 /// As for [`write_files`]; `Local` if an older file cannot be removed.
@@ -165,7 +169,8 @@ pub async fn replace_files(
     replaced.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
 }
 
-/// The same for this job, as the ledger knows it; failures that may pass are tried again for `retry_for`. Returns the warnings, too.
+/// The same for this job, as the ledger knows it; failures that may pass are tried again for `retry_for`.
+/// Returns the warnings, too.
 ///
 /// # Errors
 /// As for [`replace_files`]; those of the ledger; `Interrupted` if stopped between two tries.
@@ -277,8 +282,8 @@ fn path_of(layouts: &Layouts<'_>, path: &Path, groups: &[Group], (index, as_in_f
     name.into()
 }
 
-/// Notes in the ledger that the records which another job has rejected are settled: in the table, or rejected by this one. If it
-/// has read fewer than there are, nothing is noted, and a warning says so.
+/// Notes in the ledger that the records which another job has rejected are settled: in the table, or rejected
+/// by this one. If it has read fewer than there are, nothing is noted, and a warning says so.
 ///
 /// # Errors
 /// Those of the connection and the ledger.
@@ -305,7 +310,8 @@ pub(crate) async fn settle(run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// The same in the open transaction, where it ends the job; how many of them were not settled before comes back.
+/// The same in the open transaction, where it ends the job; how many of them were not settled before comes
+/// back.
 pub(crate) async fn settle_within(run: &Run, ledger: &Ledger, session: &Session) -> Result<u64> {
     let Some(of) = &run.plan.job.rejects_of else { return Ok(0) };
     ledger.rejects_loaded(session, of, &run.plan.job_id, run.tally.rows_read()).await

@@ -1,8 +1,8 @@
 //! Records that the table does not take, where the load goes on without them (`--on-error skip`).
 //!
-//! A chunk goes the usual way until the server refuses one of its records. Then its records are looked at one by one
-//! ([`sift`]), the good ones stored, and the bad ones kept in the ledger, in one transaction ([`store_rest`]). How many
-//! are borne is asked behind each ([`bear`]).
+//! A chunk goes the usual way until the server refuses one of its records. Then its records are looked at one
+//! by one ([`sift`]), the good ones stored, and the bad ones kept in the ledger, in one transaction
+//! ([`store_rest`]). How many are borne is asked behind each ([`bear`]).
 
 use crate::feed::sifter;
 use crate::first_records::is_first;
@@ -27,14 +27,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
-/// If so many records in a row from the first on are refused, the file is not what the table is for. A share of the records is
-/// not asked for before, either.
+/// If so many records in a row from the first on are refused, the file is not what the table is for. A share
+/// of the records is not asked for before, either.
 const ALL_BAD: u64 = 1000;
-/// Rejected records of a chunk whose places in the file are looked up by reading it again, where they cannot be told
-/// from what was sent.
+/// Rejected records of a chunk whose places in the file are looked up by reading it again, where they cannot
+/// be told from what was sent.
 const LOOKED_UP_MAX: usize = 20;
-/// All together they take no longer: the chunk's transaction is open meanwhile, and a session that waits for us for as long as the
-/// watcher says (`watch.rs`) is taken for one that talks to nobody.
+/// All together they take no longer: the chunk's transaction is open meanwhile, and a session that waits for
+/// us for as long as the watcher says (`watch.rs`) is taken for one that talks to nobody.
 const LOOKING_UP: Duration = Duration::from_secs(5);
 
 /// How long later chunks wait for the first one while no session stores it, and how often they look.
@@ -46,8 +46,8 @@ pub(crate) fn skips(run: &Run) -> bool {
     run.plan.job.bad_records.on_error == OnError::Skip
 }
 
-/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where they cannot be told by the
-/// form that was made for them, its records are set aside.
+/// Rows of the chunk's table keep breaking constraints: sending it as it is would be in vain. Where they
+/// cannot be told by the form that was made for them, its records are set aside.
 pub(crate) fn expects_broken(run: &Run, chunk: &mut CopyChunk) -> bool {
     let table_no = run.plan.file(chunk.origin.file_no).table_no;
     let are_inserted = run.probes.are_inserted(table_no);
@@ -65,8 +65,8 @@ pub(crate) fn leave_none_out(run: &Run, chunk: &CopyChunk) {
     run.probes.leave_none_out(run.plan.file(chunk.origin.file_no).table_no);
 }
 
-/// What the table refuses can be told in the form that was made for the rows: they broke a constraint, or a trigger raised an error,
-/// and are cut out of binary.
+/// What the table refuses can be told in the form that was made for the rows: they broke a constraint, or a
+/// trigger raised an error, and are cut out of binary.
 pub(crate) fn stays_written(chunk: &CopyChunk, error: &Error) -> bool {
     (is_of_constraint(error) || is_raised(error))
         && chunk.faster.as_ref().is_some_and(|faster| faster.form == Form::Binary)
@@ -138,8 +138,9 @@ pub(crate) async fn store_rest(
     Ok((salvage.commit(&rejects).await?, rejects))
 }
 
-/// Finds the record that a policy, a foreign key, a deferred constraint or a trigger behind the rows refuses, of which COPY names no
-/// line, or that fits no page, for which COPY names the last line of those that it stores at a time: by storing parts of the chunk, in a transaction that is rolled back.
+/// Finds the record that a policy, a foreign key, a deferred constraint or a trigger behind the rows refuses,
+/// of which COPY names no line, or that fits no page, for which COPY names the last line of those that it
+/// stores at a time: by storing parts of the chunk, in a transaction that is rolled back.
 pub(crate) async fn place(
     run: &Run,
     session: &mut Session,
@@ -179,8 +180,8 @@ fn of_no_row(chunk: &CopyChunk, refused: &[Refused]) -> Option<Refused> {
     refused.first().filter(|_| are_all && are_in_doubt(refused)).cloned()
 }
 
-/// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among others
-/// that were rewritten.
+/// Where each record of the chunk stands in its bytes. Those set aside may be in the words of the file among
+/// others that were rewritten.
 pub(crate) fn rows(plan: &Plan, chunk: &CopyChunk) -> Vec<Range<usize>> {
     let Some(rules) = rules(plan, chunk) else { return Vec::new() };
     let mut rows = Vec::new();
@@ -219,8 +220,8 @@ fn rules(plan: &Plan, chunk: &CopyChunk) -> Option<Rules> {
     Rules::new(&chunk_format(plan.table_of(file_no)), plan.server_version, eol).ok()
 }
 
-/// The bytes between records that are set aside, the number of the first record there, and the one that is set aside
-/// behind them.
+/// The bytes between records that are set aside, the number of the first record there, and the one that is
+/// set aside behind them.
 fn stretches(chunk: &CopyChunk) -> impl Iterator<Item = (Range<usize>, u64, Option<&Aside>)> {
     let behind = chunk.aside.iter().map(Some).chain([None]);
     behind.scan((0, 0), |(start, first), aside| {
@@ -240,8 +241,9 @@ fn are_all_bad(run: &Run) -> bool {
     !bears_all(run) && run.first_records.refused(run) >= ALL_BAD
 }
 
-/// Where nothing is in yet, a later chunk waits for what becomes of the first, which may end the load: a job with nothing but rejects in the
-/// ledger would be one that has begun. Not for long where no session stores that one, as all may have later ones. False if the load ends.
+/// Where nothing is in yet, a later chunk waits for what becomes of the first, which may end the load: a job
+/// with nothing but rejects in the ledger would be one that has begun. Not for long where no session stores
+/// that one, as all may have later ones. False if the load ends.
 async fn wait_for_the_first(run: &Run, chunk: &CopyChunk, progress: &CopyProgress) -> bool {
     let mut since = Instant::now();
     let is_open = || !bears_all(run) && run.tally.rows_stored() + run.tally.rows_rejected() == 0;
@@ -327,8 +329,8 @@ pub(crate) fn check(run: &Run) -> Result<()> {
 /// Where all of them are told, whatever is stored.
 const CHECK_HINT: &str = "howdah check with the same files and table lists them";
 
-/// What a check does not list: it has all rows before it looks at foreign keys. No order of files would do, as sessions store them side by
-/// side.
+/// What a check does not list: it has all rows before it looks at foreign keys. No order of files would do,
+/// as sessions store them side by side.
 fn parents_hint(run: &Run) -> &'static str {
     let Plan { job, tables, .. } = &run.plan;
     match tables.len() > 1 && !job.arrival.is_staged() {

@@ -30,12 +30,13 @@ pub struct Restored {
     pub not_back: usize,
 }
 
-/// Puts back what one job has dropped and tuned, or all of them. `trusted`: the ledger's owner may be any role, for somebody has named
-/// that ledger.
+/// Puts back what one job has dropped and tuned, or all of them. `trusted`: the ledger's owner may be any
+/// role, for somebody has named that ledger.
 ///
 /// # Errors
-/// Ledger, when there is no ledger, when it is another role's and not trusted, or with the GRANT that helps, where the role may not read it, or when a load of the job is at
-/// work; the first of what could not be put back; `Interrupted`, whereupon the server ends what it is at.
+/// Ledger, when there is no ledger, when it is another role's and not trusted, or with the GRANT that helps,
+/// where the role may not read it, or when a load of the job is at work; the first of what could not be put
+/// back; `Interrupted`, whereupon the server ends what it is at.
 pub async fn restore(context: &Context, schema: &str, trusted: bool, job: Option<&str>) -> Result<Restored> {
     context.connection.tell_of_waits(&context.listener);
     let restored = context.stop.guard(Box::pin(restore_all(context, schema, trusted, job))).await;
@@ -108,8 +109,9 @@ async fn expect_ledger(connection: &Connection, schema: &str) -> Result<()> {
     Err(Error::new(ErrorKind::Ledger, message).with_hint("give --to and --ledger as for the load"))
 }
 
-/// What a ledger says, the journal's statements or what a job was told to do, is done with all rights of whoever believes it. The owner of
-/// a table is not trusted here: no trigger of it would run anyway, as in a load.
+/// What a ledger says, the journal's statements or what a job was told to do, is done with all rights of
+/// whoever believes it. The owner of a table is not trusted here: no trigger of it would run anyway, as in a
+/// load.
 ///
 /// The inner error: strangers own it or may write it.
 ///
@@ -170,8 +172,8 @@ pub(crate) async fn take_job(
     Ok(true)
 }
 
-/// A load whose lock of the job was lost, since somebody has ended that session, takes it again in a moment: it is no dead one. False
-/// if it has.
+/// A load whose lock of the job was lost, since somebody has ended that session, takes it again in a moment:
+/// it is no dead one. False if it has.
 async fn wait_for_holder(
     context: &Context,
     session: &Session,

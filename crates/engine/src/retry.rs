@@ -1,4 +1,5 @@
-//! Whether to try again: one table from an error's kind and SQLSTATE to a directive, and the waiting between tries.
+//! Whether to try again: one table from an error's kind and SQLSTATE to a directive, and the waiting between
+//! tries.
 
 use crate::Context;
 use howdah_model::{Error, ErrorKind, Event, Result, sqlstate};
@@ -70,8 +71,9 @@ pub(crate) fn directive(error: &Error) -> Directive {
     }
 }
 
-/// No other form of the rows, and no smaller part of them, is to be tried. Somebody has cancelled the statement: its time-out is off in
-/// sessions of howdah, and a conflict of a standby has another SQLSTATE. Or the session is not the one that has prepared the statement.
+/// No other form of the rows, and no smaller part of them, is to be tried. Somebody has cancelled the
+/// statement: its time-out is off in sessions of howdah, and a conflict of a standby has another SQLSTATE. Or
+/// the session is not the one that has prepared the statement.
 pub(crate) fn is_about_no_form(error: &Error) -> bool {
     matches!(
         error.sqlstate(),

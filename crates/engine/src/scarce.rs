@@ -1,5 +1,6 @@
-//! What is under way is broken off before it fills a disk of the server: one that cannot write WAL stops, and everybody with it. What is
-//! broken off is a transaction that comes again when there is room: a chunk, an index, a part of a merge.
+//! What is under way is broken off before it fills a disk of the server: one that cannot write WAL stops, and
+//! everybody with it. What is broken off is a transaction that comes again when there is room: a chunk, an
+//! index, a part of a merge.
 //!
 //! This asks nobody: only disks of this machine can be seen (see [`crate::disk`]).
 
@@ -16,14 +17,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// Of a disk this part is kept free, between the two limits: what comes within the second between two looks of the guard, twice, as
-/// rows and as WAL.
+/// Of a disk this part is kept free, between the two limits: what comes within the second between two looks
+/// of the guard, twice, as rows and as WAL.
 const FREE_PART: u64 = 10;
 const FREE_BYTES_MIN: u64 = 64 << 20;
 const FREE_BYTES_MAX: u64 = 1 << 30;
 /// What is under way is broken off where of that only this part is left.
 const SCARCE_PART: u64 = 2;
-/// How often the disks are looked at: while there is room, and while there is little. A gigabyte a second fills 10 MB between two looks.
+/// How often the disks are looked at: while there is room, and while there is little. A gigabyte a second
+/// fills 10 MB between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 const LOOK_OFTEN: Duration = Duration::from_millis(10);
 /// Whoever does what is to be broken off leaves its session within this time.
@@ -133,7 +135,8 @@ impl Connection {
             }
             if is_scarce {
                 sleep(LEFT_WITHIN).await;
-                // What nobody waits for any more: the server notices that a client has gone only when it sends an answer.
+                // What nobody waits for any more: the server notices that a client has gone only when it
+                // sends an answer.
                 self.end_now().await;
             }
             let is_full = !is_scarce && self.disks().are_full();
@@ -185,7 +188,8 @@ impl BrokenOff {
     /// Waits until there is room for the next try.
     ///
     /// # Errors
-    /// Server, where tries were in vain for as long as a load pauses at most; why the load has given up; `Interrupted`.
+    /// Server, where tries were in vain for as long as a load pauses at most; why the load has given up;
+    /// `Interrupted`.
     pub(crate) async fn wait(&mut self, run: &Run, what: impl fmt::Display, scarce: &Scarce) -> Result<()> {
         let since = self.since.get_or_insert_with(Instant::now).elapsed();
         self.times += 1;

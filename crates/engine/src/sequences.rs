@@ -10,7 +10,8 @@ use std::time::Duration;
 /// Bytes of a table that is read for its largest value: not even an empty one.
 const NOTHING: i64 = -1;
 
-/// Moves the sequences of all tables, unless they are to stay. What cannot be moved is said, with the statement that does it: the rows are in.
+/// Moves the sequences of all tables, unless they are to stay. What cannot be moved is said, with the
+/// statement that does it: the rows are in.
 ///
 /// # Errors
 /// `Interrupted`, and connections that stay away.
@@ -33,8 +34,9 @@ pub(crate) async fn advance(context: &Context, plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-/// The same for a job that has finished, in case that its run was ended before. Nothing in the ledger tells, and the same command may come
-/// each night: only what an index answers is asked, and only what is behind is told.
+/// The same for a job that has finished, in case that its run was ended before. Nothing in the ledger tells,
+/// and the same command may come each night: only what an index answers is asked, and only what is behind is
+/// told.
 ///
 /// # Errors
 /// `Interrupted`, and connections that stay away.
@@ -59,7 +61,8 @@ async fn advance_left_of(context: &Context, table: &Relation, columns: &[String]
             Ok(Advanced::Moved(moved)) => context.tell(told(sequence, &moved)),
             // The run that has loaded the rows has told what stays at its end.
             Ok(Advanced::Stands | Advanced::AtItsEnd(_) | Advanced::Cycles) => {}
-            // The run that has loaded the rows was refused as well, and has said so; or the table has gone meanwhile.
+            // The run that has loaded the rows was refused as well, and has said so; or the table has gone
+            // meanwhile.
             Err(error) if error.sqlstate().is_some_and(is_gone_or_refused) => {}
             Err(error) if error.kind() == ErrorKind::Server => {
                 context.tell(stays(sequence, table, error.message()));

@@ -42,8 +42,9 @@ use tokio::task::JoinSet;
 /// How often the number of sessions is thought over.
 const TICK: Duration = Duration::from_millis(500);
 
-/// When the load has failed, chunks that are under way are given so long yet: nearly all are in by then, and need not be sent by the next
-/// run. Those that wait for a lock or a server must not keep the load from ending.
+/// When the load has failed, chunks that are under way are given so long yet: nearly all are in by then, and
+/// need not be sent by the next run. Those that wait for a lock or a server must not keep the load from
+/// ending.
 const UNWANTED_FOR: Duration = Duration::from_secs(3);
 
 /// What the workers share.
@@ -244,8 +245,8 @@ fn target<'a>(run: &'a Run, chunk: &CopyChunk) -> ChunkTarget<'a> {
         ledger: run.ledger.as_ref(),
         job_id: &run.plan.job_id,
         table,
-        // What cannot be read again as it was, or not be missed, must not be lost in a crash of the server; nor receipts of rows that
-        // another server keeps.
+        // What cannot be read again as it was, or not be missed, must not be lost in a crash of the server;
+        // nor receipts of rows that another server keeps.
         synchronous: !asynchronous || run.plan.tuning.level == Tune::None,
         first_place: place_of(file.input_no, chunk.origin.start_byte),
         triggers: run.way_of_triggers(file.table_no),
@@ -332,7 +333,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Stores one chunk, exactly once, however often it has to be tried. The server may have refused it among others.
+    /// Stores one chunk, exactly once, however often it has to be tried. The server may have refused it among
+    /// others.
     async fn store(&mut self, mut chunk: CopyChunk, refused: Option<Error>, shared: &Shared) -> Result<()> {
         if self.store_frozen(&chunk).await? {
             return Ok(());
@@ -383,7 +385,8 @@ impl<'a> Worker<'a> {
             if self.sifts(&mut chunk, &error) {
                 continue;
             }
-            // What is wrong with the file is said in words and lines of its format: the server is asked once more.
+            // What is wrong with the file is said in words and lines of its format: the server is asked once
+            // more.
             if is_refusal(&error) && chunk.faster.take().is_some() {
                 if self.sifted {
                     rejects::leave_none_out(self.run, &chunk);
@@ -416,7 +419,8 @@ impl<'a> Worker<'a> {
         unless(is_unwanted, broken_off.wait(run, what, scarce)).await
     }
 
-    /// Records of the chunk are looked at one by one from now on, because the server has refused one; false if they are not.
+    /// Records of the chunk are looked at one by one from now on, because the server has refused one; false
+    /// if they are not.
     fn sifts(&mut self, chunk: &mut CopyChunk, error: &Error) -> bool {
         if !rejects::skips(self.run) || !is_about_a_row(error) || self.sifted {
             return false;
@@ -475,7 +479,8 @@ impl<'a> Worker<'a> {
         self.count_session();
     }
 
-    /// Given up at an await, as when the load is stopped, it leaves no session. The inner error: it was broken off for want of room.
+    /// Given up at an await, as when the load is stopped, it leaves no session. The inner error: it was
+    /// broken off for want of room.
     async fn try_store(
         &mut self,
         chunk: &CopyChunk,
@@ -526,7 +531,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Returns once a disk of the server has next to no room, unless COMMIT is sent: its answer is near, and takes next to none.
+    /// Returns once a disk of the server has next to no room, unless COMMIT is sent: its answer is near, and
+    /// takes next to none.
     async fn until_broken_off(&self) -> Scarce {
         let connection = &self.run.context.connection;
         connection.until_broken_off(|| self.slot.progress.phase() == Phase::Commit).await

@@ -1,10 +1,11 @@
 //! Puts back what jobs have left behind whose process is gone: by kill -9, by loss of power, by a failover.
 //!
-//! A job that is at work holds an advisory lock; whoever gets that lock for himself knows that nobody is at work on it. What
-//! is quickly done (settings, triggers) is done before this load begins; indexes and constraints, which may take as long as
-//! the load, behind its last row. What cannot be done is told, and is no failure of this load. Statements of a journal that strangers
-//! may write are not run, unless the ledger is named: they would have all rights of whoever loads. Only a load that goes by what a table
-//! refuses, or makes one like it, needs the table whole before: it is made so, or the load is refused.
+//! A job that is at work holds an advisory lock; whoever gets that lock for himself knows that nobody is at
+//! work on it. What is quickly done (settings, triggers) is done before this load begins; indexes and
+//! constraints, which may take as long as the load, behind its last row. What cannot be done is told, and is
+//! no failure of this load. Statements of a journal that strangers may write are not run, unless the ledger
+//! is named: they would have all rights of whoever loads. Only a load that goes by what a table refuses, or
+//! makes one like it, needs the table whole before: it is made so, or the load is refused.
 
 use crate::Context;
 use crate::check::forget_left;
@@ -159,7 +160,8 @@ async fn settle_one(
     warn: impl Fn(String),
 ) -> Result<()> {
     let connection = &context.connection;
-    // A load that has just lost its lock is not dead; what is left at work of one that is dead would be in the way.
+    // A load that has just lost its lock is not dead; what is left at work of one that is dead would be in
+    // the way.
     connection.attend(session, predecessor::end_left(context, session, ledger, job_id)).await?;
     // Held by a session that is gone with this one, if not before.
     let began = Instant::now();
@@ -185,14 +187,16 @@ async fn settle_one(
     connection.attend(session, ledger.leave_job(session, job_id)).await
 }
 
-/// The same for a job that is done: it was killed behind its last row, and no run of it gets further than to be told so.
+/// The same for a job that is done: it was killed behind its last row, and no run of it gets further than to
+/// be told so.
 pub(crate) async fn settle_done(context: &Context, plan: &Plan) {
     let Some(ledger) = ledger_of(&plan.job) else { return };
     let settled = context.stop.guard(settle_this(context, &ledger, plan)).await;
     if let Err(error) = settled {
         context.tell(format!("what this job has left behind is not put back: {error}"));
     }
-    // A job that ends with the transaction that its rows come in may have been killed before its sequences were moved.
+    // A job that ends with the transaction that its rows come in may have been killed before its sequences
+    // were moved.
     if plan.job.arrival.atomic || plan.job.arrival.mode == Mode::Replace {
         let moved = context.stop.guard(sequences::advance_left(context, plan)).await;
         if let Err(error) = moved {
@@ -220,8 +224,8 @@ async fn settle_this(context: &Context, ledger: &Ledger, plan: &Plan) -> Result<
     Ok(())
 }
 
-/// Autovacuum gives way only to who has waited for `deadlock_timeout`, a second by default: with less, what a load has dropped would
-/// stay away for as long as its tables are vacuumed.
+/// Autovacuum gives way only to who has waited for `deadlock_timeout`, a second by default: with less, what a
+/// load has dropped would stay away for as long as its tables are vacuumed.
 const YIELDED_WITHIN_MS: u64 = 2_000;
 
 /// How long a load waits for a lock at a time to put something back.
@@ -242,13 +246,14 @@ async fn put_back_left(
     [dropped.err(), given_up.err()].into_iter().flatten()
 }
 
-/// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and, where a new table is made
-/// like one or indexes are to be kept, all the rest: what another job, or an earlier run of this one, has dropped and, being killed,
-/// not put back, comes back if it `may`. Whoever is at that already is waited for.
+/// Sees to it that the tables have all that tells which rows are good, where the plan goes by that, and,
+/// where a new table is made like one or indexes are to be kept, all the rest: what another job, or an
+/// earlier run of this one, has dropped and, being killed, not put back, comes back if it `may`. Whoever is
+/// at that already is waited for.
 ///
 /// # Errors
-/// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put back; Ledger, when somebody
-/// else takes too long for it; those of ledger and session.
+/// Table, for what jobs have dropped that are at work, or that may not be put back; why it cannot be put
+/// back; Ledger, when somebody else takes too long for it; those of ledger and session.
 pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan, may: bool) -> Result<()> {
     let is_due = judges(&plan.job) || (may && keeps(&plan.job));
     let Some(ledger) = ledger_of(&plan.job).filter(|_| is_due) else { return Ok(()) };
@@ -268,14 +273,14 @@ pub(crate) async fn make_whole(context: &Context, session: &Session, plan: &Plan
     Ok(())
 }
 
-/// What rows could do with, and not what they need, cannot come back now: a table that is not free is told by the server, as a lack
-/// of space is.
+/// What rows could do with, and not what they need, cannot come back now: a table that is not free is told by
+/// the server, as a lack of space is.
 fn may_wait(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Table | ErrorKind::Ledger | ErrorKind::Server)
 }
 
-/// Looks once more, when the job has begun, what others have dropped since it was planned. Whoever is about to drop something sees
-/// from then on that the job goes by it, and leaves it.
+/// Looks once more, when the job has begun, what others have dropped since it was planned. Whoever is about
+/// to drop something sees from then on that the job goes by it, and leaves it.
 ///
 /// # Errors
 /// Table, for what is dropped; those of ledger and session.
@@ -298,8 +303,8 @@ pub(crate) fn is_due_when_empty(job: &Job, begun: bool) -> bool {
     job.arrival.mode == Mode::Truncate && !begun && (judges(job) || keeps(job))
 }
 
-/// When, and why, what earlier loads have dropped comes back before rows do; `None` where it does not, or has come by now, where a load
-/// that is planned changes something.
+/// When, and why, what earlier loads have dropped comes back before rows do; `None` where it does not, or has
+/// come by now, where a load that is planned changes something.
 pub(crate) fn comes_first(job: &Job, begun: bool, to_load: bool) -> Option<&'static str> {
     match (is_due_when_empty(job, begun), judges(job)) {
         (true, true) => {
@@ -419,8 +424,8 @@ impl Repair<'_> {
         done
     }
 
-    /// Takes the job for oneself; false if a load of it is at work. Whoever else has it puts back what it has left: his end is waited
-    /// for.
+    /// Takes the job for oneself; false if a load of it is at work. Whoever else has it puts back what it has
+    /// left: his end is waited for.
     async fn take(&self, job_id: &str) -> Result<bool> {
         let Repair { context, session, ledger, .. } = self;
         let (began, mut waited) = (Instant::now(), false);
@@ -460,7 +465,8 @@ impl Repair<'_> {
         self.context.connection.attend(self.session, self.ledger.leave_job(self.session, job_id)).await
     }
 
-    /// Nobody else fills a new table for one of these: whoever comes first would take its sequences from the other.
+    /// Nobody else fills a new table for one of these: whoever comes first would take its sequences from the
+    /// other.
     async fn expect_no_rival(&self) -> Result<()> {
         let Repair { context, session, ledger, plan, .. } = self;
         let undos = context.connection.attend(session, ledger.open_undos(session, None)).await?;
@@ -524,7 +530,8 @@ fn tells_bad_rows(undo: &Undo) -> bool {
     }
 }
 
-/// Others must be able to rely on their triggers again at once. Rows that wait in a staging table wait for their own job.
+/// Others must be able to rely on their triggers again at once. Rows that wait in a staging table wait for
+/// their own job.
 fn is_due(kind: UndoKind, when: When) -> bool {
     match kind {
         UndoKind::Trigger => true,

@@ -89,7 +89,8 @@ impl Spots {
         Spots { files: inputs.map(file).collect() }
     }
 
-    /// The record of a place: its chunk is the last one that begins at or before it, and the rest is its number there.
+    /// The record of a place: its chunk is the last one that begins at or before it, and the rest is its
+    /// number there.
     pub(crate) fn of(&self, place: i64) -> Option<Spot> {
         let (input_no, at) = file_of_place(place);
         let Chunks { file_no, in_order, may_lack } = self.files.get(&input_no)?;

@@ -1,5 +1,5 @@
-//! Statistics that are lost with an index on expressions when it is dropped. They do not come back with the index, but by ANALYZE of
-//! its table; without them the planner guesses how many rows an expression finds.
+//! Statistics that are lost with an index on expressions when it is dropped. They do not come back with the
+//! index, but by ANALYZE of its table; without them the planner guesses how many rows an expression finds.
 
 use crate::Context;
 use howdah_model::{Relation, Result};
@@ -30,8 +30,8 @@ impl Rebuilt {
         }
     }
 
-    /// Renews the statistics of the tables that have indexes on expressions among these. Returns the tables of which it was done; what
-    /// cannot be done is told.
+    /// Renews the statistics of the tables that have indexes on expressions among these. Returns the tables
+    /// of which it was done; what cannot be done is told.
     pub(crate) async fn analyze(&self, context: &Context) -> BTreeSet<Relation> {
         if self.indexes.is_empty() {
             return BTreeSet::new();

@@ -56,7 +56,8 @@ impl Stop {
     }
 }
 
-/// The error every interrupted part returns. What else than the same command goes on with a load, the load says.
+/// The error every interrupted part returns. What else than the same command goes on with a load, the load
+/// says.
 pub(crate) fn interrupted() -> Error {
     Error::new(ErrorKind::Interrupted, "stopped by the user").with_hint("run the same command again")
 }

@@ -1,8 +1,10 @@
-//! Rows that others take out of a table while a load brings some: TRUNCATE, or a partition that is dropped or detached, between two chunks.
+//! Rows that others take out of a table while a load brings some: TRUNCATE, or a partition that is dropped or
+//! detached, between two chunks.
 //!
-//! Nothing tells of it but the table's files. Where these are other ones at the end than before the first rows, or that is not known
-//! because an earlier run stored them, and only there, it is looked whether the table holds as many rows as the job has stored: VACUUM FULL,
-//! CLUSTER and ALTER TABLE lose none. Fewer are a certain loss; as many are none that could be told from rows that others have brought.
+//! Nothing tells of it but the table's files. Where these are other ones at the end than before the first
+//! rows, or that is not known because an earlier run stored them, and only there, it is looked whether the
+//! table holds as many rows as the job has stored: VACUUM FULL, CLUSTER and ALTER TABLE lose none. Fewer are
+//! a certain loss; as many are none that could be told from rows that others have brought.
 
 use crate::arrival::on_session;
 use crate::load::file_nos;
@@ -27,7 +29,8 @@ pub(crate) async fn files(session: &Session, plan: &Plan) -> Result<Files> {
     Ok(try_join_all(relations(plan).into_iter().map(read)).await?.into_iter().collect())
 }
 
-/// What comes in one transaction with the end of the job, or in one that empties the table, is in, whatever becomes of it.
+/// What comes in one transaction with the end of the job, or in one that empties the table, is in, whatever
+/// becomes of it.
 fn relations(plan: &Plan) -> BTreeSet<&Relation> {
     let arrival = &plan.job.arrival;
     let by_and_by = !(arrival.check || arrival.atomic || arrival.mode == Mode::Replace);
@@ -35,7 +38,8 @@ fn relations(plan: &Plan) -> BTreeSet<&Relation> {
     tables.map(|table| &table.table.relation).collect()
 }
 
-/// Warns of tables that hold fewer rows than the job has `stored` there, unless their files are those that they had before.
+/// Warns of tables that hold fewer rows than the job has `stored` there, unless their files are those that
+/// they had before.
 pub(crate) async fn warn(run: &Run, files: &Files, stored: impl Iterator<Item = (&Relation, u64)>) {
     for (relation, rows) in stored {
         let Some(now) = files.get(relation) else { continue };

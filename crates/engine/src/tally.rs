@@ -140,7 +140,8 @@ pub(crate) struct FilesOfTable {
 }
 
 impl FilesOfTable {
-    /// All chunks of all of them are in. What was looked at before is not looked at again: there may be many files.
+    /// All chunks of all of them are in. What was looked at before is not looked at again: there may be many
+    /// files.
     pub(crate) fn are_complete(&self, tally: &Tally) -> bool {
         let known = self.complete.load(Relaxed);
         let more = self.numbers.iter().skip(known).take_while(|file_no| tally.file(**file_no).is_complete());
@@ -387,7 +388,8 @@ impl Tally {
         self.files.iter().map(|file| file.rejected.load(Relaxed)).sum()
     }
 
-    /// What the ledger says at the end of a file's rows: some may have been stored by another run at the same time.
+    /// What the ledger says at the end of a file's rows: some may have been stored by another run at the same
+    /// time.
     pub(crate) fn settle(&self, file_no: usize, rows: u64, rejected: u64) {
         if let Some(file) = self.files.get(file_no) {
             file.rows_stored.store(rows, Relaxed);
@@ -518,8 +520,8 @@ impl Tally {
         self.files.iter().filter_map(FileTally::mends_so_far)
     }
 
-    /// What this run has mended. Records left out are those of the whole job: they are told from the rest by being
-    /// in no table, whichever run it was.
+    /// What this run has mended. Records left out are those of the whole job: they are told from the rest by
+    /// being in no table, whichever run it was.
     fn mended(&self) -> BTreeMap<Mend, u64> {
         let mut mended = BTreeMap::new();
         for counts in self.mends() {

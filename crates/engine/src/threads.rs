@@ -5,8 +5,8 @@ use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::thread::{Builder, JoinHandle, available_parallelism, park};
 
-/// Of the address space glibc sets so much aside for each thread that allocates, used or not. With 256 MB of memory and 2 CPUs, a
-/// limit of 400 MB ended loads in an abort, and one of 600 MB did not.
+/// Of the address space glibc sets so much aside for each thread that allocates, used or not. With 256 MB of
+/// memory and 2 CPUs, a limit of 400 MB ended loads in an abort, and one of 600 MB did not.
 const ARENA_BYTES: u64 = 64 << 20;
 /// Threads for each CPU: one that feeds, and one that waits for the server.
 const THREADS_PER_CPU: u64 = 2;
@@ -24,8 +24,8 @@ pub fn no_thread(error: &io::Error) -> Error {
     Error::new(ErrorKind::Local, format!("cannot start a thread: {error}")).with_hint(ROOM_HINT)
 }
 
-/// Tries whether the system gives so many threads at once: tokio panics where it gets none, and then waits without end for those that
-/// it has.
+/// Tries whether the system gives so many threads at once: tokio panics where it gets none, and then waits
+/// without end for those that it has.
 ///
 /// # Errors
 /// Local, with what to do.
@@ -41,7 +41,8 @@ pub fn expect_threads(count: usize) -> Result<()> {
     made.map_err(|error: io::Error| no_thread(&error))
 }
 
-/// An allocation that fails ends the process at once, with nobody told what is stored: that there may be one is said before.
+/// An allocation that fails ends the process at once, with nobody told what is stored: that there may be one
+/// is said before.
 pub(crate) fn warn_of_limit(memory_bytes: u64) -> Option<String> {
     let limit_bytes = getrlimit(Resource::As).current?;
     let cpus = available_parallelism().map_or(1, |cpus| cpus.get() as u64);

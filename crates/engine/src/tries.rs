@@ -3,8 +3,9 @@
 use howdah_model::Error;
 use std::time::{Duration, Instant};
 
-/// When it is tried again for the first time; doubles up to the largest. What passes soon, as when somebody else's sessions end,
-/// costs little time then, and what lasts does not fill the server's log with refused logins, which may lock an account.
+/// When it is tried again for the first time; doubles up to the largest. What passes soon, as when somebody
+/// else's sessions end, costs little time then, and what lasts does not fill the server's log with refused
+/// logins, which may lock an account.
 const FIRST: Duration = Duration::from_secs(1);
 const MAX: Duration = Duration::from_secs(60);
 

@@ -1,8 +1,9 @@
-//! Keeps triggers from firing for the rows of this load, where the plan says so, once all is dropped that is dropped.
+//! Keeps triggers from firing for the rows of this load, where the plan says so, once all is dropped that is
+//! dropped.
 //!
-//! What another load has disabled is left to that one, which may end first; and of several runs of one job, the first to fail
-//! enables what all of them need disabled. Nobody waits for another: each chunk sees to it that no trigger fires, and whoever
-//! meets one that does disables it again.
+//! What another load has disabled is left to that one, which may end first; and of several runs of one job,
+//! the first to fail enables what all of them need disabled. Nobody waits for another: each chunk sees to it
+//! that no trigger fires, and whoever meets one that does disables it again.
 
 use crate::indexes::{Builds, change, lock_within_ms, put_back_entries};
 use crate::pipeline::Run;
@@ -18,8 +19,8 @@ use std::time::Duration;
 /// Does what is to be done before the first row.
 ///
 /// # Errors
-/// What keeps a trigger from being silenced, or one that is to fire from being enabled again: whoever asked for that must not be
-/// disappointed silently.
+/// What keeps a trigger from being silenced, or one that is to fire from being enabled again: whoever asked
+/// for that must not be disappointed silently.
 pub(crate) async fn silence_all(run: &Run) -> Result<()> {
     if run.plan.job.triggers == TriggersChoice::Keep {
         enable_left(run).await?;
@@ -35,7 +36,8 @@ pub(crate) async fn silence_all(run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// An earlier run of this job, which was to fire none, was killed with triggers disabled: the plan has not seen them.
+/// An earlier run of this job, which was to fire none, was killed with triggers disabled: the plan has not
+/// seen them.
 async fn enable_left(run: &Run) -> Result<()> {
     let Some(ledger) = run.ledger.as_ref().filter(|_| run.dropped.load(Relaxed)) else { return Ok(()) };
     let (connection, job_id) = (&run.context.connection, &run.plan.job_id);
@@ -54,8 +56,8 @@ async fn enable_left(run: &Run) -> Result<()> {
     run.context.stop.guard(enabling).await.map(drop)
 }
 
-/// Does it again for the table of this file, when a chunk has met triggers that fire. Who stores rows that fire them has the table
-/// for as long as a chunk takes, and is waited for.
+/// Does it again for the table of this file, when a chunk has met triggers that fire. Who stores rows that
+/// fire them has the table for as long as a chunk takes, and is waited for.
 ///
 /// # Errors
 /// As for [`silence_all`].

@@ -1,4 +1,5 @@
-//! Tunes tables and server before the first row and puts everything back behind the last, after a failure and after Ctrl-C.
+//! Tunes tables and server before the first row and puts everything back behind the last, after a failure and
+//! after Ctrl-C.
 //!
 //! First in, last out: indexes are dropped and built again in between.
 
@@ -32,7 +33,8 @@ const AFTER_STOP: Duration = Duration::from_secs(4);
 /// Changes what the plan says. What is unsafe as it is, is told.
 ///
 /// # Errors
-/// What keeps the server from being tuned, which was asked for. A table that is not free is left as it is, and told.
+/// What keeps the server from being tuned, which was asked for. A table that is not free is left as it is,
+/// and told.
 pub(crate) async fn apply(run: &Run) -> Result<()> {
     for risk in &run.plan.tuning.unsafe_as_it_is {
         run.tell(format!("the server as it is: {risk}"));
@@ -134,8 +136,9 @@ async fn apply_to_server(run: &Run, ledger: &Ledger) -> Result<()> {
     Ok(())
 }
 
-/// Where the session that marks the load is gone, another takes its place: a load of another ledger would take what is set now for what
-/// was there before, and this one could not put it back as long as that one lasts. A server that gives no answer is asked the next time.
+/// Where the session that marks the load is gone, another takes its place: a load of another ledger would
+/// take what is set now for what was there before, and this one could not put it back as long as that one
+/// lasts. A server that gives no answer is asked the next time.
 pub(crate) async fn mark_again(run: &Run, tries: &mut Tries) {
     let Some(ledger) = run.ledger.as_ref() else { return };
     if !run.tuner.lock().as_ref().is_some_and(Session::is_closed) || !tries.is_due() {
@@ -183,7 +186,8 @@ pub(crate) async fn put_back(run: &Run, session: &Session, failed: bool) {
     run.tuner.lock().take();
 }
 
-/// Files of settings do not go from one server to another: what was set stays on the one that another has taken the place of.
+/// Files of settings do not go from one server to another: what was set stays on the one that another has
+/// taken the place of.
 async fn warn_of_replaced(run: &Run, session: &Session) {
     let names = run.tally.tuned_of_server();
     if names.is_empty() || !run.is_on_another_server(session).await {
@@ -198,9 +202,9 @@ async fn warn_of_replaced(run: &Run, session: &Session) {
     ));
 }
 
-/// A session that has the job for itself, which `session` has held until here; none while another run of it is at work, which then
-/// has to put back what they share. Whether that run lives cannot be told: a session whose client was cut off holds the job until
-/// the server finds out.
+/// A session that has the job for itself, which `session` has held until here; none while another run of it
+/// is at work, which then has to put back what they share. Whether that run lives cannot be told: a session
+/// whose client was cut off holds the job until the server finds out.
 pub(crate) async fn last_of_job(run: &Run, session: Session, failed: bool) -> Option<Session> {
     let ledger = run.ledger.as_ref()?;
     let (context, job_id) = (Context { stop: Stop::default(), ..run.context.clone() }, &run.plan.job_id);
@@ -252,7 +256,8 @@ async fn is_last(
     Ok(alone.then_some(session))
 }
 
-/// Gives these of one job up, the newest first, and tells what came of each. Returns how many are not as they were all the same.
+/// Gives these of one job up, the newest first, and tells what came of each. Returns how many are not as they
+/// were all the same.
 ///
 /// # Errors
 /// The first of what could not be put back; the others are told by warnings.
@@ -395,7 +400,8 @@ fn tell_given(context: &Context, given_up: &[(&Held, GivenUp)]) -> usize {
     given_up.iter().filter(|(_, given)| is_not_back(given)).count()
 }
 
-/// Writes what is in memory alone to the disk, when all is done and nobody waits for the disk on behalf of the load.
+/// Writes what is in memory alone to the disk, when all is done and nobody waits for the disk on behalf of
+/// the load.
 pub(crate) async fn checkpoint(run: &Run) {
     let tuned = run.plan.tuning.settings.iter().any(|setting| setting.scope == TuneScope::Server);
     if !tuned {

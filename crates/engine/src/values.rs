@@ -3,8 +3,8 @@
 use howdah_transcode::cells::{Cells, Next, Record};
 use howdah_transcode::encode::text_value;
 
-/// Calls `each` with field number and value of every field of these lines of COPY text (`\t`, `\N`, `\n`; whole
-/// lines) that is not NULL.
+/// Calls `each` with field number and value of every field of these lines of COPY text (`\t`, `\N`, `\n`;
+/// whole lines) that is not NULL.
 pub(crate) fn of_copy_text(lines: &[u8], mut each: impl FnMut(usize, &[u8])) {
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -21,8 +21,8 @@ pub(crate) fn of_copy_text(lines: &[u8], mut each: impl FnMut(usize, &[u8])) {
     }
 }
 
-/// The same of whole records as the file has them, but for a bare `\N`: where it is not NULL, no type but text holds it, and
-/// the load refuses it in any other. In quotes it is a value.
+/// The same of whole records as the file has them, but for a bare `\N`: where it is not NULL, no type but
+/// text holds it, and the load refuses it in any other. In quotes it is a value.
 pub(crate) fn of_records(cells: &Cells, records: &[u8], mut each: impl FnMut(usize, &[u8])) {
     let (mut record, mut at) = (Record::default(), 0);
     while let Some(rest) = records.get(at..) {

@@ -1,9 +1,9 @@
 //! Behind the last chunk, where `--verify` asks for it: what is stored, compared with the sources.
 //!
-//! Counting asks the tables themselves how many rows each chunk has left there, and compares that with the receipts. For a
-//! checksum the same flow that has loaded the files runs once more: feeders read, split and encode, sessions take
-//! chunks from the queue. But a chunk goes into a temporary table, and what it comes to there is compared with what the
-//! table holds of it ([`howdah_target::verify`]).
+//! Counting asks the tables themselves how many rows each chunk has left there, and compares that with the
+//! receipts. For a checksum the same flow that has loaded the files runs once more: feeders read, split and
+//! encode, sessions take chunks from the queue. But a chunk goes into a temporary table, and what it comes to
+//! there is compared with what the table holds of it ([`howdah_target::verify`]).
 
 mod difference;
 mod together;
@@ -33,7 +33,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 use together::Summing;
 
-/// Compares what is where the chunks were copied to: the tables, or their staging tables. `None` if that was not asked.
+/// Compares what is where the chunks were copied to: the tables, or their staging tables. `None` if that was
+/// not asked.
 ///
 /// # Errors
 /// Differs, with the first records that are not stored as they were read; what ends a load.
@@ -85,7 +86,8 @@ async fn compare_all(run: &Arc<Run>, ledger: &Ledger, by: Verify) -> Result<Veri
     Ok(Verified { by, rows: sums.rows, checksum, rows_of_others })
 }
 
-/// Rows that one transaction has written are summed up together, but those of files with other columns otherwise.
+/// Rows that one transaction has written are summed up together, but those of files with other columns
+/// otherwise.
 fn refuse_several_kinds(run: &Run, found: &Found) -> Result<()> {
     let is_of_several = |table_no: &&u32| found.firsts.iter().filter(|first| first == table_no).count() > 1;
     match found.rewritten.iter().find(is_of_several) {
@@ -149,15 +151,17 @@ const ANEW_HINT: &str = "one transaction has written as many rows of this table:
 #[derive(Default)]
 struct Found {
     chunks: HashMap<ChunkId, Sum>,
-    /// All that is in tables that this job has made, by their first number in the plan: where a column became wider meanwhile,
-    /// the server has written all rows anew, in one transaction. Of frozen tables all that this job has stored.
+    /// All that is in tables that this job has made, by their first number in the plan: where a column became
+    /// wider meanwhile, the server has written all rows anew, in one transaction. Of frozen tables all that
+    /// this job has stored.
     made: HashMap<u32, Sum>,
     /// Of those, the tables whose rows one transaction has written.
     rewritten: HashSet<u32>,
     /// As [`firsts`].
     firsts: Vec<u32>,
     others: BTreeMap<Relation, u64>,
-    /// Chunks of small files that came in one transaction, each with the first of them, under which all are summed up.
+    /// Chunks of small files that came in one transaction, each with the first of them, under which all are
+    /// summed up.
     together: HashMap<ChunkId, ChunkId>,
 }
 
@@ -232,7 +236,8 @@ async fn look(run: &Run, ledger: &Ledger, by: Verify) -> Result<Found> {
     Ok(found)
 }
 
-/// Each chunk has left as many rows in its table as its receipt says; or, where these were written anew, all chunks have.
+/// Each chunk has left as many rows in its table as its receipt says; or, where these were written anew, all
+/// chunks have.
 async fn check_counts(
     run: &Run,
     ledger: &Ledger,
@@ -305,7 +310,8 @@ fn differing_counts(run: &Run, receipts: &HashMap<u32, Receipts>, found: &mut Fo
     differences
 }
 
-/// Reads all files again and compares each chunk with what is stored of it. How many could only be counted comes back.
+/// Reads all files again and compares each chunk with what is stored of it. How many could only be counted
+/// comes back.
 async fn read_again(
     run: &Arc<Run>,
     ledger: &Ledger,
@@ -350,7 +356,8 @@ pub(crate) struct Comparison {
     found: Found,
     /// What is read of tables whose rows were written anew, by their number.
     read: HashMap<u32, Mutex<Sum>>,
-    /// What is read of chunks that came together, by the first of them; none where one of them could only be counted.
+    /// What is read of chunks that came together, by the first of them; none where one of them could only be
+    /// counted.
     read_together: Mutex<HashMap<ChunkId, Option<Sum>>>,
     /// Where the rows of each table of the plan are.
     stored_in: Vec<Relation>,
@@ -426,7 +433,8 @@ impl Comparison {
             // What is left out of a staging table may be kept in other words than are sent.
             struck if struck.len() < rejected.len() && table.staging.is_some() => {
                 let omits = |receipt: &Receipt| receipt.omitted.left_out + receipt.omitted.blank > 0;
-                // The reader of a rewritten file reads ahead: in which chunk a record was left out is not known.
+                // The reader of a rewritten file reads ahead: in which chunk a record was left out is not
+                // known.
                 let omits = match table.care {
                     Care::Rewritten => self.receipts[&receipt.file_no].values().any(omits),
                     Care::Server | Care::Watched => omits(receipt),
@@ -496,8 +504,8 @@ fn in_file(chunk: &CopyChunk, row: u64) -> Option<&Bytes> {
 /// A record as it is kept, with its number where that is known.
 type Kept = (Option<u64>, Bytes);
 
-/// The rows, counted from 0, that are rejected records as they are kept. Of records that are byte for byte the same, it makes no
-/// difference which was stored.
+/// The rows, counted from 0, that are rejected records as they are kept. Of records that are byte for byte
+/// the same, it makes no difference which was stored.
 fn struck_by_bytes(chunk: &CopyChunk, rows: &[Range<usize>], rejected: &[Kept]) -> HashSet<u64> {
     let mut times: HashMap<&Bytes, u64> = HashMap::new();
     for (_, record) in rejected {

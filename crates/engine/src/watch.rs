@@ -167,7 +167,8 @@ pub(crate) async fn run(run: Arc<Run>) {
             // The watcher's own connection is gone; what it cannot see it does not call alive.
             Ok(Err(_)) | Err(_) => {
                 session = None;
-                // A pool that is full gives the watcher no session, for as long as the load lasts, and carries what others say.
+                // A pool that is full gives the watcher no session, for as long as the load lasts, and
+                // carries what others say.
                 if has_worked || !run.slots.is_heard() {
                     end_stalled(&busy, &[]);
                 }
@@ -195,8 +196,8 @@ async fn sample(
     activity::sample(session, &pids).await
 }
 
-/// Sessions that could copy a chunk and get none, since the sources do not bring any: the server does not say so of those that are
-/// between two transactions.
+/// Sessions that could copy a chunk and get none, since the sources do not bring any: the server does not say
+/// so of those that are between two transactions.
 fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
     let all_are_read = run.tally.files.iter().all(|file| file.read_done.load(Relaxed));
     if all_are_read || run.gate.is_closed() {
@@ -209,7 +210,8 @@ fn waiting_for_chunks(run: &Run, busy: usize) -> usize {
 /// `open` sessions copy, others are `waiting` for the sources.
 fn report(run: &Run, seen: &[Activity], open: usize, waiting: usize) {
     let mut waits: BTreeMap<String, u32> = BTreeMap::new();
-    // Of sessions that the role may not look at, or that nobody tracks, nothing is told; nor of those between two states.
+    // Of sessions that the role may not look at, or that nobody tracks, nothing is told; nor of those between
+    // two states.
     let is_known =
         |activity: &&Activity| !matches!(activity.state.as_str(), "idle" | "") && !activity.wait.is_empty();
     for activity in seen.iter().filter(is_known) {

@@ -28,8 +28,8 @@ pub struct Open {
     pub name: String,
     /// Its type in the table.
     pub type_name: String,
-    /// What the values are: in a column that this job made, those of the sample and of all chunks so far; in one that others
-    /// made, those of the chunks of this run.
+    /// What the values are: in a column that this job made, those of the sample and of all chunks so far; in
+    /// one that others made, those of the chunks of this run.
     pub state: ColumnState,
     /// This job made the column, and all that is in it was written as the state knows.
     pub made: bool,
@@ -47,8 +47,8 @@ pub(crate) struct Widener {
 /// The open columns of a table by name.
 type Columns = BTreeMap<String, Open>;
 
-/// No column of such a load is altered while its rows come: a staging table has the types that the table had when it was made, and no
-/// other session gets at a table while its frozen rows come.
+/// No column of such a load is altered while its rows come: a staging table has the types that the table had
+/// when it was made, and no other session gets at a table while its frozen rows come.
 pub(crate) fn is_fixed(arrival: &Arrival) -> bool {
     arrival.is_staged() && !arrival.check || arrival.freeze
 }
@@ -82,7 +82,8 @@ impl Widener {
         Widener { tables, fixed: is_fixed(arrival) }
     }
 
-    /// Columns stay as they are: what does not fit is told by [`Widener::misfit`], and [`Widener::settle`] is not for it.
+    /// Columns stay as they are: what does not fit is told by [`Widener::misfit`], and [`Widener::settle`] is
+    /// not for it.
     pub(crate) fn is_fixed(&self) -> bool {
         self.fixed
     }
@@ -99,9 +100,9 @@ impl Widener {
         columns.iter().any(Option::is_some).then_some(Watches { columns })
     }
 
-    /// Makes the table wide enough for what the watches saw; `values` tells the chunk's values once more. Called before the
-    /// chunk is sent, from a thread that may block; sessions that hold the table end their chunk meanwhile, since none waits
-    /// for this one.
+    /// Makes the table wide enough for what the watches saw; `values` tells the chunk's values once more.
+    /// Called before the chunk is sent, from a thread that may block; sessions that hold the table end their
+    /// chunk meanwhile, since none waits for this one.
     ///
     /// # Errors
     /// Those of the session and of ALTER TABLE.
@@ -152,8 +153,9 @@ impl Widener {
         Ok(())
     }
 
-    /// A column that would have to be wider for these values. Where bad records do not end the load (`skips`), only one for which the server
-    /// would store other values than these: what it refuses is left out with its record.
+    /// A column that would have to be wider for these values. Where bad records do not end the load
+    /// (`skips`), only one for which the server would store other values than these: what it refuses is left
+    /// out with its record.
     ///
     /// # Errors
     /// Those of the session.
@@ -214,7 +216,8 @@ fn join(open: &mut Columns, seen: &[(String, ColumnState)]) {
     }
 }
 
-/// What the columns of a table must become for the sake of these values, which those that this job made remember.
+/// What the columns of a table must become for the sake of these values, which those that this job made
+/// remember.
 fn changes(
     asker: &Asker<'_>,
     relation: &Relation,
@@ -256,7 +259,8 @@ fn changes(
         let asking = || wider_others(context, relation, &others);
         changes.extend(asker.wait_patiently(asking)?);
     }
-    // What is read is of the column's kind; text would hold neither what the files have nor what others have stored.
+    // What is read is of the column's kind; text would hold neither what the files have nor what others have
+    // stored.
     changes.retain(|change| {
         change.type_name != "text" || !open.get(&change.name).is_some_and(|column| column.read)
     });
@@ -281,8 +285,8 @@ async fn wider_others(
     Ok(changes)
 }
 
-/// What a column must become that has another type by now than its new one was chosen for, since another load, or somebody, has changed
-/// it: what is stored there was stored by others.
+/// What a column must become that has another type by now than its new one was chosen for, since another
+/// load, or somebody, has changed it: what is stored there was stored by others.
 pub(crate) fn from_present(change: &Wider, has: &str) -> Option<Wider> {
     if same_type(&change.from, has) {
         return Some(change.clone());
@@ -340,8 +344,8 @@ pub(crate) fn needed(has: &str, state: &ColumnState) -> Option<Inferred> {
     Some(Inferred { type_name, ..inferred })
 }
 
-/// The same where the values are read in a spelling, as far as their digits tell: a column may hold all numbers of its largest length
-/// or only some.
+/// The same where the values are read in a spelling, as far as their digits tell: a column may hold all
+/// numbers of its largest length or only some.
 pub(crate) fn needed_as_read(has: &str, state: &ColumnState, reading: &Reading) -> Option<Inferred> {
     let is_day = matches!(reading, Reading::Date(_) | Reading::MonthName);
     if is_day && short(has) == "date" && are_wall_times(state) {
@@ -382,7 +386,8 @@ fn gives_back(has: &str, state: &ColumnState) -> bool {
     state.is_empty() || has == "json" || is_alike && text_template.as_deref() == Some(shown)
 }
 
-/// What a column of numbers becomes for numbers that are beyond it: only strings of digits that are no numbers would need text.
+/// What a column of numbers becomes for numbers that are beyond it: only strings of digits that are no
+/// numbers would need text.
 pub(crate) fn any_number(inferred: Inferred) -> Inferred {
     let evidence = "numbers of more digits than the column takes".to_owned();
     Inferred { type_name: "numeric".to_owned(), evidence, ..inferred }
@@ -408,8 +413,8 @@ pub(crate) fn characters(type_name: &str) -> Option<usize> {
     rest.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
 }
 
-/// How many of them a value has. Blanks at the end that are too many are cut off by the server without a word, as the standard
-/// wants it.
+/// How many of them a value has. Blanks at the end that are too many are cut off by the server without a
+/// word, as the standard wants it.
 pub(crate) fn count_characters(value: &[u8]) -> usize {
     let end = value.iter().rposition(|&byte| byte != b' ').map_or(0, |at| at + 1);
     // Each has one byte that does not continue another.
@@ -426,8 +431,8 @@ pub(crate) fn text_sql(has: &str, name: &str) -> Option<String> {
     characters(has).map(|_| quote_ident(name))
 }
 
-/// The SQL that gives the values of this job as they were written, and those of others, which need not fit that spelling, as PostgreSQL
-/// writes them. `None`: nothing gives them as they were written.
+/// The SQL that gives the values of this job as they were written, and those of others, which need not fit
+/// that spelling, as PostgreSQL writes them. `None`: nothing gives them as they were written.
 fn text_of_any(before: &Inferred, has: &str, name: &str) -> Option<String> {
     let column = quote_ident(name);
     let (text, plain) = (before.text_sql(&column)?, format!("{column}::text"));
@@ -435,8 +440,8 @@ fn text_of_any(before: &Inferred, has: &str, name: &str) -> Option<String> {
         return Some(text);
     }
     let is_same = format!("({text})::{has} = {column}");
-    // Others may have stored years that no spelling of this job has, and whose text would be no date in it. (Quoted: the numbers
-    // are of the type that the server's version gives a year.)
+    // Others may have stored years that no spelling of this job has, and whose text would be no date in it.
+    // (Quoted: the numbers are of the type that the server's version gives a year.)
     let is_same = match short(has) {
         "date" | "timestamp" | "timestamptz" => {
             format!("CASE WHEN extract(year FROM {column}) BETWEEN '1' AND '9999' THEN {is_same} END")
@@ -450,7 +455,8 @@ fn text_of_any(before: &Inferred, has: &str, name: &str) -> Option<String> {
 /// them as it is. Whatever is stored must stay what it is: a double gives no long integer back.
 fn wider(has: &str, wanted: &str) -> Option<String> {
     let (has, wanted) = (short(has), short(wanted));
-    // A number with an exponent is a number, and who made a jsonb knows what it does with keys that come twice.
+    // A number with an exponent is a number, and who made a jsonb knows what it does with keys that come
+    // twice.
     let takes = matches!((has, wanted), ("numeric", "double precision") | ("jsonb", "json"));
     if holds(has, wanted) || takes {
         return None;

@@ -83,8 +83,8 @@ impl Arrival {
         self.has_key() || self.atomic || self.mode == Mode::Replace || self.check
     }
 
-    /// What is asked, where it decides which rows are in the end in the table; `None` where rows are appended as they come. Jobs are
-    /// known by a digest of this.
+    /// What is asked, where it decides which rows are in the end in the table; `None` where rows are appended
+    /// as they come. Jobs are known by a digest of this.
     pub fn work(&self) -> Option<(Mode, &[String], bool, Keep)> {
         let is_plain = self.mode == Mode::Append && !self.atomic;
         (!is_plain).then_some((self.mode, &self.key, self.delete_missing, self.keep))
@@ -117,9 +117,10 @@ pub const PLACED_FILES_MAX: usize = 1 << (63 - PLACE_BITS);
 /// Plain bytes of a file whose records have places.
 pub const PLACED_BYTES_MAX: u64 = 1 << PLACE_BITS;
 
-/// The place of the first record of a chunk: of two records, the one in the file that was named earlier, or earlier in the
-/// same file, has the smaller one. The `n`th record of the chunk has a place larger by `n`, which no record of the next
-/// chunk has, since each takes a byte at least. `None` for files beyond 16 TiB or half a million.
+/// The place of the first record of a chunk: of two records, the one in the file that was named earlier, or
+/// earlier in the same file, has the smaller one. The `n`th record of the chunk has a place larger by `n`,
+/// which no record of the next chunk has, since each takes a byte at least. `None` for files beyond 16 TiB or
+/// half a million.
 pub fn place_of(input_no: u32, start_byte: u64) -> Option<i64> {
     let fits = start_byte < PLACED_BYTES_MAX && (input_no as usize) < PLACED_FILES_MAX;
     fits.then(|| i64::try_from(u64::from(input_no) << PLACE_BITS | start_byte).ok()).flatten()

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the values of a column are written in the binary format. Types whose receive functions read the same bytes
-/// share one.
+/// How the values of a column are written in the binary format. Types whose receive functions read the same
+/// bytes share one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BinaryType {

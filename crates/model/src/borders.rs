@@ -1,4 +1,5 @@
-//! Where the chunks of a file begin and end: by bytes and the plan alone, so that every run of a job cuts alike.
+//! Where the chunks of a file begin and end: by bytes and the plan alone, so that every run of a job cuts
+//! alike.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +8,13 @@ use serde::{Deserialize, Serialize};
 pub struct Taper {
     /// Between borders of a file that is read in order, whose end nobody knows beforehand.
     pub in_order_bytes: u64,
-    /// The least between borders of files that are read in ranges: towards the end of the last one chunks become smaller, so
-    /// that no session waits for long for the last one of another.
+    /// The least between borders of files that are read in ranges: towards the end of the last one chunks
+    /// become smaller, so that no session waits for long for the last one of another.
     pub least_bytes: u64,
     /// Those become half as large as soon as less than so many of a size are left: two for each session.
     pub share: u32,
-    /// The files that sessions begin with are cut small at their beginning, so that none waits for long for its first chunk.
+    /// The files that sessions begin with are cut small at their beginning, so that none waits for long for
+    /// its first chunk.
     #[serde(default, skip_serializing_if = "is_false")]
     pub rises: bool,
 }
@@ -30,8 +32,8 @@ impl Taper {
     }
 }
 
-/// From a size of chunks at the beginning to the next one. A chunk is read and split in a tenth of the time that its COPY
-/// takes, so that the next one is ready in time.
+/// From a size of chunks at the beginning to the next one. A chunk is read and split in a tenth of the time
+/// that its COPY takes, so that the next one is ready in time.
 const RISE: u64 = 4;
 
 /// The borders of one file. Chunk `k` holds the records that start in `[start_byte(k), start_byte(k + 1))`.

@@ -1,5 +1,5 @@
-//! What came of a check. Its JSON form is the document `howdah check --json` prints; the keys are stable, and mean what
-//! they mean in a [`crate::Summary`] where they are the same.
+//! What came of a check. Its JSON form is the document `howdah check --json` prints; the keys are stable, and
+//! mean what they mean in a [`crate::Summary`] where they are the same.
 
 use crate::reading::Mend;
 use crate::summary::Status;

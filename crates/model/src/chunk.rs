@@ -1,5 +1,6 @@
-//! The life of a record: read as raw bytes, cut into chunks of known [`Origin`], made ready as a [`CopyChunk`],
-//! stored as a [`Receipt`]. Each carries the same [`Origin`], so any error can name file, record and byte.
+//! The life of a record: read as raw bytes, cut into chunks of known [`Origin`], made ready as a
+//! [`CopyChunk`], stored as a [`Receipt`]. Each carries the same [`Origin`], so any error can name file,
+//! record and byte.
 
 use crate::error::Error;
 use bytes::Bytes;
@@ -76,7 +77,8 @@ pub enum Form {
 /// Rows that one COPY takes.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// The leaf partition that they are copied into, as the plan's `route` numbers them; `None` is the table itself.
+    /// The leaf partition that they are copied into, as the plan's `route` numbers them; `None` is the table
+    /// itself.
     pub leaf_no: Option<u32>,
     /// The rows, one piece behind the other.
     pub pieces: Vec<Bytes>,
@@ -136,16 +138,17 @@ impl Aside {
 pub struct CopyChunk {
     /// Where they came from.
     pub origin: Origin,
-    /// The records as the plan's `copy_sql` takes them. Equal to the file's bytes where COPY can take these as they
-    /// are.
+    /// The records as the plan's `copy_sql` takes them. Equal to the file's bytes where COPY can take these
+    /// as they are.
     pub bytes: Bytes,
-    /// The same records as the server reads them faster. Then these are sent, and `bytes` only if they are refused.
+    /// The same records as the server reads them faster. Then these are sent, and `bytes` only if they are
+    /// refused.
     pub faster: Option<Faster>,
     /// The record behind these is refused for this reason, before the server sees it. These are shown to
     /// the server all the same, since it may refuse one of them, and are rolled back if it does not.
     pub refused: Option<Error>,
-    /// Records of `bytes` that are not in `faster`, in the order of the file; only where the load goes on without bad
-    /// ones.
+    /// Records of `bytes` that are not in `faster`, in the order of the file; only where the load goes on
+    /// without bad ones.
     pub aside: Vec<Aside>,
 }
 

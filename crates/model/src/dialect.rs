@@ -44,14 +44,15 @@ pub struct Dialect {
     pub kept: BTreeMap<String, Vec<usize>>,
     /// Records that start so are no data.
     pub comment: Option<String>,
-    /// Without a quote: a byte that the sample has not, where it has the one that COPY would be told for a quote.
+    /// Without a quote: a byte that the sample has not, where it has the one that COPY would be told for a
+    /// quote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unused: Option<u8>,
 }
 
-/// The quote told to COPY for a file without one, the first that is neither delimiter nor in the spelling of NULL: a
-/// control character that no text holds. Data that holds it all the same is noticed, since it then stands where no
-/// quote may stand.
+/// The quote told to COPY for a file without one, the first that is neither delimiter nor in the spelling of
+/// NULL: a control character that no text holds. Data that holds it all the same is noticed, since it then
+/// stands where no quote may stand.
 const NO_QUOTES: [u8; 3] = [0x01, 0x02, 0x03];
 
 pub(crate) fn no_quote(delimiter: u8, null: &str) -> Option<u8> {
@@ -75,7 +76,8 @@ impl Dialect {
         }
     }
 
-    /// What COPY can be told for the quote of a file without one, the usual byte first: control characters that mean nothing to text.
+    /// What COPY can be told for the quote of a file without one, the usual byte first: control characters
+    /// that mean nothing to text.
     pub fn unused_bytes(&self) -> impl Iterator<Item = u8> {
         let is_free = |byte: &u8| {
             let means_something = |text: &String| text.as_bytes().contains(byte);
@@ -121,9 +123,9 @@ impl Dialect {
 }
 
 impl Dialect {
-    /// The same of a dialect whose spellings of NULL alone are more than COPY can be told, as if it had only the shortest of them.
-    /// `None` where COPY can be told all of it, and where this one is a value in some fields, or what stands for others would be
-    /// longer than they are.
+    /// The same of a dialect whose spellings of NULL alone are more than COPY can be told, as if it had only
+    /// the shortest of them. `None` where COPY can be told all of it, and where this one is a value in some
+    /// fields, or what stands for others would be longer than they are.
     pub fn to_format_but_null(&self) -> Option<Format> {
         let null = self.nulls.iter().min_by_key(|null| null.len())?;
         if self.nulls.len() < 2 || self.kept.contains_key(null) {

@@ -1,7 +1,8 @@
 //! The environment variables of the process, for all who ask for some. Names enter, values leave.
 //!
-//! Inside of another program they may change at any moment, and reading them beside that ends the process by a segmentation fault
-//! (setenv(3) is not safe among threads): such a caller takes them by [`keep`] where nobody changes them, and they are read from there.
+//! Inside of another program they may change at any moment, and reading them beside that ends the process by
+//! a segmentation fault (setenv(3) is not safe among threads): such a caller takes them by [`keep`] where
+//! nobody changes them, and they are read from there.
 
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, PoisonError};

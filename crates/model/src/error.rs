@@ -68,7 +68,8 @@ pub enum ErrorKind {
 pub struct Place {
     /// The file as [`crate::FilePlan::location`] names it.
     pub file: Option<String>,
-    /// The line in which the record begins, counted from 1 as an editor does: header and lines within quotes count, too.
+    /// The line in which the record begins, counted from 1 as an editor does: header and lines within quotes
+    /// count, too.
     #[serde(default)]
     pub line: Option<u64>,
     /// The data record, counted from 1 without the header.
@@ -217,7 +218,8 @@ impl<'a> ErrorReport<'a> {
 }
 
 impl fmt::Display for Error {
-    /// `file FILE, line L, record N, byte B, column C: message (SQLSTATE X)`; the hint is left to the printer.
+    /// `file FILE, line L, record N, byte B, column C: message (SQLSTATE X)`; the hint is left to the
+    /// printer.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = self.place();
         let parts = [

@@ -108,8 +108,9 @@ pub enum Event {
         /// Why.
         reason: Option<String>,
     },
-    /// The load is at this, which how much was read and stored says nothing of: no rows are copied, or some of those that a crash of
-    /// the server took, or those of a chunk wait for a wider column; without it, rows are copied.
+    /// The load is at this, which how much was read and stored says nothing of: no rows are copied, or some
+    /// of those that a crash of the server took, or those of a chunk wait for a wider column; without it,
+    /// rows are copied.
     Phase {
         /// What it is at, for the middle of a sentence.
         what: Option<String>,

@@ -89,8 +89,8 @@ pub struct Format {
     pub force_not_null: ColumnChoice,
     /// The spelling that stands for the column's default (PostgreSQL 16 and newer).
     pub default: Option<String>,
-    /// There are no quotes: `quote` is a byte that no record may hold; csv only. Ledgers know jobs by a digest of this, in which
-    /// it must not stand where it says nothing.
+    /// There are no quotes: `quote` is a byte that no record may hold; csv only. Ledgers know jobs by a
+    /// digest of this, in which it must not stand where it says nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unquoted: bool,
 }
@@ -113,8 +113,8 @@ impl Format {
         }
     }
 
-    /// The same for files without quotes, in which a quote is a byte like others; `None` where delimiter and NULL leave no byte
-    /// that could be told to COPY.
+    /// The same for files without quotes, in which a quote is a byte like others; `None` where delimiter and
+    /// NULL leave no byte that could be told to COPY.
     #[must_use]
     pub fn without_quotes(self) -> Option<Format> {
         let quote = crate::dialect::no_quote(self.delimiter, &self.null)?;

@@ -69,15 +69,16 @@ pub struct Told {
     pub escape: Option<u8>,
     /// The spelling of NULL.
     pub null: Option<String>,
-    /// Its other spellings, where there are several. Jobs are known by a digest of this, which those without any must keep.
+    /// Its other spellings, where there are several. Jobs are known by a digest of this, which those without
+    /// any must keep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_null: Vec<String>,
     /// There is a header, or there is none.
     pub header: Option<bool>,
     /// The encoding.
     pub encoding: Option<String>,
-    /// All of it but the line ending, as another job has found it in its files. Jobs are known by a digest of this, which those
-    /// without it must keep.
+    /// All of it but the line ending, as another job has found it in its files. Jobs are known by a digest of
+    /// this, which those without it must keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
 }
@@ -295,7 +296,8 @@ pub struct Shaping {
     pub lenient: bool,
     /// Load every table that stands in a file, not the first alone.
     pub all_tables: bool,
-    /// What becomes of NUL bytes. Jobs are known by a digest of this, which those without the option must keep.
+    /// What becomes of NUL bytes. Jobs are known by a digest of this, which those without the option must
+    /// keep.
     #[serde(default, skip_serializing_if = "Nul::is_reject")]
     pub nul: Nul,
 }
@@ -354,8 +356,8 @@ pub struct Job {
     pub force: bool,
     /// What becomes of files that are in their tables already.
     pub known: KnownFiles,
-    /// Files that were in their tables before this time come once more: the job was begun so then. RFC 3339, UTC, whole
-    /// seconds.
+    /// Files that were in their tables before this time come once more: the job was begun so then. RFC 3339,
+    /// UTC, whole seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub once_more_until: Option<String>,
     /// What a run is that has nothing left to do.
@@ -372,12 +374,12 @@ pub struct Job {
     pub verify: Verify,
     /// The records are those that another job has rejected.
     pub rejects_of: Option<RejectsOf>,
-    /// The job of the ledger that is gone on with by its name: files that came since are no part of it. Nothing that the job was
-    /// asked for, so that it is not kept.
+    /// The job of the ledger that is gone on with by its name: files that came since are no part of it.
+    /// Nothing that the job was asked for, so that it is not kept.
     #[serde(skip)]
     pub resumes: Option<String>,
-    /// The user has named the ledger: what it says is believed, whoever may write it. No ledger may say so of itself, so that it is not
-    /// kept.
+    /// The user has named the ledger: what it says is believed, whoever may write it. No ledger may say so of
+    /// itself, so that it is not kept.
     #[serde(skip)]
     pub ledger_named: bool,
 }

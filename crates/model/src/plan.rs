@@ -51,8 +51,8 @@ pub enum Encode {
 pub enum Care {
     /// The server: the options said in COPY's words how the files are written, and COPY refuses the rest.
     Server,
-    /// The client too: the dialect was found, and what contradicts it is noticed. The bytes go untouched, but for spellings of NULL
-    /// where these are several.
+    /// The client too: the dialect was found, and what contradicts it is noticed. The bytes go untouched, but
+    /// for spellings of NULL where these are several.
     Watched,
     /// The client reads each record and writes it anew as COPY text.
     Rewritten,
@@ -69,7 +69,8 @@ pub struct TablePlan {
     pub changes: Vec<TableChange>,
     /// For each field of the file, the table column it fills; `None` drops the field (`--ignore-extra`).
     pub fields: Vec<Option<String>>,
-    /// For each field of the file, how its values are spelled where PostgreSQL would not read them as they are.
+    /// For each field of the file, how its values are spelled where PostgreSQL would not read them as they
+    /// are.
     pub readings: Vec<Option<Reading>>,
     /// How the files are written, where this was found and not told in COPY's words.
     pub dialect: Option<Dialect>,
@@ -85,17 +86,21 @@ pub struct TablePlan {
     pub copy_sql: String,
     /// That of chunks whose records were csv and are sent as COPY text, which the server reads faster.
     pub text_sql: Option<String>,
-    /// How records are written whose values the client can write in COPY's binary format, where that costs least.
+    /// How records are written whose values the client can write in COPY's binary format, where that costs
+    /// least.
     pub binary: Option<BinaryPlan>,
-    /// How rows find the leaf partition that they are copied into, where the table is partitioned and the client can tell.
+    /// How rows find the leaf partition that they are copied into, where the table is partitioned and the
+    /// client can tell.
     pub route: Option<RoutePlan>,
-    /// What the client knows of the columns' types, where records that the table does not take are to be found.
+    /// What the client knows of the columns' types, where records that the table does not take are to be
+    /// found.
     pub known: Option<KnownTypes>,
     /// The column whose values come from a sequence by the chunk.
     pub number: Option<NumberPlan>,
     /// The `default_toast_compression` of the transactions that load it; `None` leaves it.
     pub toast_compression: Option<String>,
-    /// The staging table that rows are copied into first, where they do not come into the table as they are read.
+    /// The staging table that rows are copied into first, where they do not come into the table as they are
+    /// read.
     pub staging: Option<StagingPlan>,
     /// What was decided and why, one sentence each.
     pub notes: Vec<String>,
@@ -161,7 +166,8 @@ impl TablePlan {
         self.staging.as_ref().map_or(&self.table.relation, |staging| &staging.relation)
     }
 
-    /// The relation that COPY takes the rows of a chunk into: the same, or a temporary table that they come from.
+    /// The relation that COPY takes the rows of a chunk into: the same, or a temporary table that they come
+    /// from.
     pub fn copied_into(&self) -> &Relation {
         self.policies.as_ref().map_or_else(|| self.stored_in(), |policies| &policies.relation)
     }
@@ -183,7 +189,8 @@ impl TablePlan {
     }
 }
 
-/// How records are sent in COPY's binary format. A chunk with a value that is not certain goes as it would without.
+/// How records are sent in COPY's binary format. A chunk with a value that is not certain goes as it would
+/// without.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BinaryPlan {
     /// The COPY statement.
@@ -204,8 +211,8 @@ pub struct BinaryPlan {
     pub buffers: u32,
 }
 
-/// A column that the files lack and a sequence fills. The client takes as many values from the sequence as a chunk has
-/// rows, and sends them with the rows.
+/// A column that the files lack and a sequence fills. The client takes as many values from the sequence as a
+/// chunk has rows, and sends them with the rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumberPlan {
     /// The column, unquoted.
@@ -229,8 +236,8 @@ pub struct NumberPlan {
 pub struct IndexesPlan {
     /// The table.
     pub relation: Relation,
-    /// The table is made by this load, so that the catalog cannot tell yet what it has: all of it is built behind the
-    /// last row.
+    /// The table is made by this load, so that the catalog cannot tell yet what it has: all of it is built
+    /// behind the last row.
     pub new: bool,
     /// About how many rows are to come.
     pub rows_to_come: u64,
@@ -299,13 +306,13 @@ pub struct FilePlan {
     pub codec: Codec,
     /// How its records end; `None` when the file has no complete line.
     pub eol: Option<Eol>,
-    /// Plain bytes before the first data record: byte order mark, title rows and header. Counted in UTF-8 where
-    /// the client rewrites the encoding.
+    /// Plain bytes before the first data record: byte order mark, title rows and header. Counted in UTF-8
+    /// where the client rewrites the encoding.
     pub data_start_byte: u64,
     /// Where the data ends before the file does (totals, notes, a second table), in plain bytes of the file.
     pub data_end_byte: Option<u64>,
-    /// Lines of the table's width, or of delimiters alone, that stand before or behind it, and any right behind its last record,
-    /// that are taken for titles, totals, notes or blank lines.
+    /// Lines of the table's width, or of delimiters alone, that stand before or behind it, and any right
+    /// behind its last record, that are taken for titles, totals, notes or blank lines.
     pub record_like: u64,
     /// Backslashes in its sample are none of COPY's text format.
     pub foreign_escapes: bool,
@@ -313,8 +320,8 @@ pub struct FilePlan {
     pub other_table: bool,
     /// How it is written, in one line, where this was found.
     pub found: Option<String>,
-    /// For each field: its values at the beginning are numbers, days or the like, so that text there may be names of another
-    /// table. Empty where options say how the file is written.
+    /// For each field: its values at the beginning are numbers, days or the like, so that text there may be
+    /// names of another table. Empty where options say how the file is written.
     pub typed: Vec<bool>,
     /// The names in its header, where how it is written was found: a record that says them again is refused.
     pub header: Vec<String>,
@@ -331,7 +338,8 @@ pub struct FilePlan {
     /// This run leaves it out, though it is the job's: another job has loaded it since.
     #[serde(skip)]
     pub left_out: bool,
-    /// The stored bytes by which the files before it are cut, where it has changed since: chunks of these are in.
+    /// The stored bytes by which the files before it are cut, where it has changed since: chunks of these are
+    /// in.
     pub cut_as_bytes: Option<u64>,
     /// It has changed since the job began, which has stored nothing of it: this run takes it as it is.
     #[serde(skip)]
@@ -356,7 +364,8 @@ pub struct KnownFile {
     pub job_id: String,
     /// When that job finished: RFC 3339, UTC, whole seconds.
     pub at: String,
-    /// The table was dropped or made anew since, and holds rows: whether those of the file are among them, nobody knows.
+    /// The table was dropped or made anew since, and holds rows: whether those of the file are among them,
+    /// nobody knows.
     #[serde(default)]
     pub made_anew: bool,
 }
@@ -400,7 +409,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What could not be told of its first files and of its tables, each with the name and the option that settles it.
+    /// What could not be told of its first files and of its tables, each with the name and the option that
+    /// settles it.
     #[must_use]
     pub fn unsure(&self) -> Vec<String> {
         let mut all = Vec::new();

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Settings of a session that tell how the server reads values (DateStyle, TimeZone ...), by their names. None: not known.
+/// Settings of a session that tell how the server reads values (DateStyle, TimeZone ...), by their names.
+/// None: not known.
 pub type ValueSettings = BTreeMap<String, String>;
 
 /// In which order a date is written.
@@ -32,7 +33,8 @@ pub enum Reading {
     EpochSeconds,
     /// Milliseconds since 1970 UTC.
     EpochMilliseconds,
-    /// A number with digit groups, a decimal comma, a currency, a sign of percent, parentheses or its minus behind it.
+    /// A number with digit groups, a decimal comma, a currency, a sign of percent, parentheses or its minus
+    /// behind it.
     Number {
         /// What stands between groups of digits, if anything.
         group: Option<char>,
@@ -47,8 +49,8 @@ pub enum Reading {
         minus_behind: bool,
         /// `12 %` is 12: the sign is dropped, the number stays as it is written.
         percent: bool,
-        /// The sign that the sample has: no other currency is read than this one, and where it is `%`, no number without it.
-        /// `None` where none was seen, or a person has said how numbers are written.
+        /// The sign that the sample has: no other currency is read than this one, and where it is `%`, no
+        /// number without it. `None` where none was seen, or a person has said how numbers are written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sign: Option<char>,
     },

@@ -4,11 +4,12 @@ use crate::binary::BinaryType;
 use crate::table::Relation;
 use serde::{Deserialize, Serialize};
 
-/// By default, a leaf that gets fewer rows of a chunk is left to the server, to which each COPY is a statement to begin, with
-/// round trips of its own.
+/// By default, a leaf that gets fewer rows of a chunk is left to the server, to which each COPY is a
+/// statement to begin, with round trips of its own.
 pub const LEAF_ROWS_MIN: u64 = 100;
 
-/// The tree of a partitioned table. Rows whose leaf is not certain go to the table itself, and the server routes them.
+/// The tree of a partitioned table. Rows whose leaf is not certain go to the table itself, and the server
+/// routes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutePlan {
     /// The partitions that rows are copied into directly.
@@ -70,7 +71,8 @@ pub struct PartitionKey {
     pub typmod: i32,
 }
 
-/// How the values of a key are compared and hashed: those operator classes of PostgreSQL that the client knows.
+/// How the values of a key are compared and hashed: those operator classes of PostgreSQL that the client
+/// knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyKind {
@@ -113,7 +115,8 @@ pub enum Destination {
     Server,
 }
 
-/// The bound of a partition, as PostgreSQL's CREATE TABLE describes it. Values are text in the ISO spelling; `None` is NULL.
+/// The bound of a partition, as PostgreSQL's CREATE TABLE describes it. Values are text in the ISO spelling;
+/// `None` is NULL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {

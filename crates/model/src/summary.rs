@@ -79,8 +79,8 @@ pub struct TableSummary {
     pub rows_read: u64,
     /// Rows stored, those of earlier runs of the same job included.
     pub rows_stored: u64,
-    /// What became of the rows that were there, and of those that came, by all runs of the job; null where rows are
-    /// appended as they are read, and until the table is done.
+    /// What became of the rows that were there, and of those that came, by all runs of the job; null where
+    /// rows are appended as they are read, and until the table is done.
     pub changes: Option<Changes>,
 }
 
@@ -163,18 +163,20 @@ pub struct Summary {
     pub server: String,
     /// Records found in the sources.
     pub rows_read: u64,
-    /// Rows that the tables have taken, those of earlier runs of the same job included. With a key, all records that were not rejected:
-    /// what became of them is said by [`Changes`].
+    /// Rows that the tables have taken, those of earlier runs of the same job included. With a key, all
+    /// records that were not rejected: what became of them is said by [`Changes`].
     pub rows_stored: u64,
     /// Of `rows_stored`, those an earlier or simultaneous run of the same job had stored.
     pub rows_stored_before: u64,
-    /// Rows that wait in staging tables, where a load did not come to the point at which they come into their tables.
+    /// Rows that wait in staging tables, where a load did not come to the point at which they come into their
+    /// tables.
     pub rows_waiting: u64,
     /// Records left out, those of earlier runs of the same job included.
     pub rows_rejected: u64,
     /// Of `rows_rejected`, those an earlier run of the same job had left out.
     pub rows_rejected_before: u64,
-    /// Comments passed over: lines that begin as they do in their file, and have not the shape of its records.
+    /// Comments passed over: lines that begin as they do in their file, and have not the shape of its
+    /// records.
     pub comments: u64,
     /// What this run mended, and how often; among it all records left out, as in `rows_rejected`.
     pub mended: BTreeMap<Mend, u64>,
@@ -182,13 +184,15 @@ pub struct Summary {
     pub left_out: Vec<LeftOut>,
     /// What is not as may be expected, though the load went on: each a sentence, without row values.
     pub warnings: Vec<String>,
-    /// What the data did not tell, so that it was guessed: of which file or table, and the option that settles it.
+    /// What the data did not tell, so that it was guessed: of which file or table, and the option that
+    /// settles it.
     pub unsure: Vec<String>,
     /// Values in other people's spelling.
     pub read: Vec<ReadValues>,
     /// Bytes read as stored.
     pub bytes_read: u64,
-    /// From the beginning of planning to the first step after it: the server reached, files and tables looked at, the job begun.
+    /// From the beginning of planning to the first step after it: the server reached, files and tables looked
+    /// at, the job begun.
     pub planning_seconds: f64,
     /// From the first step after planning to the end of this run.
     pub wall_seconds: f64,
@@ -196,7 +200,8 @@ pub struct Summary {
     pub stages: BTreeMap<Stage, f64>,
     /// The largest number of sessions that copied at once.
     pub sessions: u32,
-    /// How their number was found: the first and the last steps; empty where it was fixed, or the load was over before the first.
+    /// How their number was found: the first and the last steps; empty where it was fixed, or the load was
+    /// over before the first.
     pub sessions_trace: Vec<SessionsStep>,
     /// Wait event -> share of samples, over all sampled sessions.
     pub waits: BTreeMap<String, f64>,
@@ -212,7 +217,7 @@ pub struct Summary {
     pub files: Vec<FileSummary>,
     /// Per table.
     pub tables: Vec<TableSummary>,
-    /// What was found equal when the tables were compared with the sources; null where that was not asked, and until it
-    /// is done.
+    /// What was found equal when the tables were compared with the sources; null where that was not asked,
+    /// and until it is done.
     pub verified: Option<Verified>,
 }

@@ -88,7 +88,8 @@ pub struct NewColumn {
     pub evidence: String,
     /// The values seen were not all: a later one may widen the type.
     pub may_widen: bool,
-    /// An empty field of csv is NULL to it in quotes, too, as to COPY's FORCE_NULL: no value of its type is empty.
+    /// An empty field of csv is NULL to it in quotes, too, as to COPY's FORCE_NULL: no value of its type is
+    /// empty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub empty_is_null: bool,
 }

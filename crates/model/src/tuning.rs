@@ -39,7 +39,8 @@ pub struct Tuned {
     pub relation: Option<Relation>,
     /// Its name, as the server knows it.
     pub name: String,
-    /// The value now. Of a table's option and of the server's `postgresql.auto.conf`, `None` says that it is not set there.
+    /// The value now. Of a table's option and of the server's `postgresql.auto.conf`, `None` says that it is
+    /// not set there.
     pub before: Option<String>,
     /// The value in force now, where `before` is only where it is set.
     pub in_force: Option<String>,
@@ -75,8 +76,8 @@ pub struct UnloggedTable {
     pub relation: Relation,
     /// All of its rows go; else those of some partitions.
     pub whole: bool,
-    /// The numbers of the files that the server keeps them in, before the load, or as soon as the load has emptied the table. A
-    /// crash leaves them as they are, and ALTER TABLE ... SET LOGGED does not.
+    /// The numbers of the files that the server keeps them in, before the load, or as soon as the load has
+    /// emptied the table. A crash leaves them as they are, and ALTER TABLE ... SET LOGGED does not.
     pub files: Vec<u32>,
 }
 

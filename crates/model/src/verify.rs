@@ -31,7 +31,8 @@ impl Verify {
 pub struct Verified {
     /// How it was done.
     pub by: Verify,
-    /// Rows of this job that were found in the tables: with a key, records whose rows are there as they say, or as another of their key says.
+    /// Rows of this job that were found in the tables: with a key, records whose rows are there as they say,
+    /// or as another of their key says.
     pub rows: u64,
     /// The sum of the hashes of all of them, in hexadecimal; `None` where they were only counted.
     pub checksum: Option<String>,

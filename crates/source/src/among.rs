@@ -1,4 +1,5 @@
-//! Whether a file that is to be written is one of the sources. A location and a path enter; reads nothing, and refuses nothing.
+//! Whether a file that is to be written is one of the sources. A location and a path enter; reads nothing,
+//! and refuses nothing.
 
 use crate::location::Location;
 use crate::path::real_location;
@@ -6,8 +7,8 @@ use crate::pattern::Pattern;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The location names this file, by whatever name or link; or, a directory or a pattern, it would list the file if that were
-/// there. What is not on this machine, a pipe and a device never do.
+/// The location names this file, by whatever name or link; or, a directory or a pattern, it would list the
+/// file if that were there. What is not on this machine, a pipe and a device never do.
 pub fn is_among(location: &str, path: &Path) -> bool {
     let Ok(Location::Path(text)) = Location::parse(location) else { return false };
     match std::fs::metadata(&text) {

@@ -51,8 +51,8 @@ pub(crate) async fn connect(
     Ok((connected(builder, environment, identity).await?, has_regions))
 }
 
-/// The bucket is asked for in another region. A web identity is shown where it was before: in the other one the account may have no
-/// STS, and what names a region should not say who sees a token.
+/// The bucket is asked for in another region. A web identity is shown where it was before: in the other one
+/// the account may have no STS, and what names a region should not say who sees a token.
 fn elsewhere(mut builder: AmazonS3Builder, region: &str) -> AmazonS3Builder {
     if builder.get_config_value(&AmazonS3ConfigKey::StsEndpoint).is_none() {
         let before = builder.get_config_value(&AmazonS3ConfigKey::Region);
@@ -87,8 +87,9 @@ fn build(builder: AmazonS3Builder) -> Result<AmazonS3> {
     builder.build().map_err(|error| unusable(&error, Scheme::S3, HINT))
 }
 
-/// Path-style addresses work with every endpoint, so they are used unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` or the profile says
-/// otherwise. A session token belongs to the keys beside it: one that is left in the environment is none of a profile's keys.
+/// Path-style addresses work with every endpoint, so they are used unless `AWS_VIRTUAL_HOSTED_STYLE_REQUEST`
+/// or the profile says otherwise. A session token belongs to the keys beside it: one that is left in the
+/// environment is none of a profile's keys.
 fn settings(
     bucket: &str,
     environment: &Environment,
@@ -106,7 +107,8 @@ fn settings(
         builder = builder.with_endpoint(endpoint);
     }
     for (name, value) in environment.with_prefix("AWS_") {
-        // The region of the environment comes last: the library keeps the first default it is told. Its own client is not used.
+        // The region of the environment comes last: the library keeps the first default it is told. Its own
+        // client is not used.
         if let Ok(key) = name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>()
             && !matches!(key, AmazonS3ConfigKey::DefaultRegion | AmazonS3ConfigKey::Client(_))
             && (*identity == Identity::Environment || !matches!(key, AmazonS3ConfigKey::Token))
@@ -139,8 +141,8 @@ fn endpoint(builder: &AmazonS3Builder) -> Option<String> {
     keys.iter().find_map(|key| builder.get_config_value(key))
 }
 
-/// A profile is for all buckets: as AWS's tools have it, one that no host can have is asked for by its path. `auto` means what it says:
-/// path style works everywhere.
+/// A profile is for all buckets: as AWS's tools have it, one that no host can have is asked for by its path.
+/// `auto` means what it says: path style works everywhere.
 fn is_virtual_hosted(
     environment: &Environment,
     profile: &Profile,
@@ -170,7 +172,8 @@ fn may_be_hosted(endpoint: Option<&str>, bucket: &str) -> bool {
     bucket.bytes().all(is_plain) && endpoint.is_none_or(has_name)
 }
 
-/// The endpoint with the bucket in its host, where the library leaves it as it is; who knows that has written the bucket already.
+/// The endpoint with the bucket in its host, where the library leaves it as it is; who knows that has written
+/// the bucket already.
 fn hosted(endpoint: &str, bucket: &str) -> Result<String> {
     let unusable = || {
         let message = format!(

@@ -1,5 +1,6 @@
-//! The way into a container of Azure. The environment enters, in the words of the client library and in those of Azure's own tools:
-//! `AZURE_STORAGE_ACCOUNT`, `AZURE_STORAGE_KEY`, `AZURE_STORAGE_CONNECTION_STRING`; a client leaves.
+//! The way into a container of Azure. The environment enters, in the words of the client library and in those
+//! of Azure's own tools: `AZURE_STORAGE_ACCOUNT`, `AZURE_STORAGE_KEY`, `AZURE_STORAGE_CONNECTION_STRING`; a
+//! client leaves.
 
 use crate::bucket::{Connected, has_credentials, no_retries, unusable};
 use crate::client::Connector;
@@ -61,7 +62,8 @@ fn is_way_in(key: AzureConfigKey) -> bool {
     )
 }
 
-/// All that is set. A connection string counts before the account, its keys and its address, as to Azure's tools.
+/// All that is set. A connection string counts before the account, its keys and its address, as to Azure's
+/// tools.
 fn settings(environment: &Environment) -> Result<Settings<'_>> {
     use AzureConfigKey as Key;
     let mut settings = Settings::new();
@@ -90,7 +92,8 @@ fn has(settings: &Settings<'_>, wanted: AzureConfigKey) -> bool {
     settings.iter().any(|(key, ..)| *key == wanted)
 }
 
-/// Looks at the values, of which the library tells parts where it cannot use them, and finds the account in the address if nothing names it.
+/// Looks at the values, of which the library tells parts where it cannot use them, and finds the account in
+/// the address if nothing names it.
 fn complete(settings: &mut Settings<'_>) -> Result<()> {
     use AzureConfigKey as Key;
     for (key, name, value) in &mut *settings {
@@ -122,7 +125,8 @@ fn complete(settings: &mut Settings<'_>) -> Result<()> {
     Ok(())
 }
 
-/// `https://ACCOUNT.blob.core.windows.net`, or `http://127.0.0.1:10000/ACCOUNT`, where a server of another kind stands in for it.
+/// `https://ACCOUNT.blob.core.windows.net`, or `http://127.0.0.1:10000/ACCOUNT`, where a server of another
+/// kind stands in for it.
 fn account_of(endpoint: &str) -> Option<String> {
     let url = Url::parse(endpoint).ok()?;
     let account = match url.host()? {

@@ -55,7 +55,8 @@ impl Bucket {
         Ok(Bucket { store, scheme, name: name.to_owned(), anonymous, has_regions, elsewhere })
     }
 
-    /// Where the bucket is, after an error that said so: a request there is signed for the host of that region, which is AWS's as well.
+    /// Where the bucket is, after an error that said so: a request there is signed for the host of that
+    /// region, which is AWS's as well.
     pub(crate) fn elsewhere(&self) -> Option<&str> {
         self.elsewhere.get().map(String::as_str)
     }

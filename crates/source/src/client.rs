@@ -1,6 +1,6 @@
-//! The HTTP clients of a [`Sources`](crate::Sources), one for URLs and one for stores: time-outs, TLS, and the way answers
-//! that are not 2xx become errors. Requests of `http.rs` and of the object stores enter; answers leave, their
-//! bodies as stored: nothing is decoded whatever `Content-Encoding` says.
+//! The HTTP clients of a [`Sources`](crate::Sources), one for URLs and one for stores: time-outs, TLS, and
+//! the way answers that are not 2xx become errors. Requests of `http.rs` and of the object stores enter;
+//! answers leave, their bodies as stored: nothing is decoded whatever `Content-Encoding` says.
 
 use crate::failure::{self, Status, Unanswered};
 use crate::listing;
@@ -63,13 +63,14 @@ fn builder(connect: Duration, idle: Duration) -> ClientBuilder {
         .read_timeout(idle)
         // Its query may be a secret of the host that redirects.
         .referer(false)
-        // Those of URLs are followed in [`crate::redirect`]; those of stores never: a signature is good for one host and path, and
-        // the token of a session, which is in a header of its own, would go to whatever host is named.
+        // Those of URLs are followed in [`crate::redirect`]; those of stores never: a signature is good for
+        // one host and path, and the token of a session, which is in a header of its own, would go to
+        // whatever host is named.
         .redirect(Policy::none())
 }
 
-/// On a machine without certificates of authorities, small images above all, there is no client that trusts these: one that trusts
-/// nobody still speaks plain http.
+/// On a machine without certificates of authorities, small images above all, there is no client that trusts
+/// these: one that trusts nobody still speaks plain http.
 fn built(builder: impl Fn() -> ClientBuilder) -> Result<reqwest::Client> {
     builder().build().or_else(|_| builder().tls_backend_preconfigured(trusts_nobody()).build()).map_err(
         |_| {
@@ -108,16 +109,16 @@ impl HttpConnector for Connector {
     }
 }
 
-/// The library gives the machine a second to take a connection, and everybody else more: what a user sets of its options is not
-/// passed on.
+/// The library gives the machine a second to take a connection, and everybody else more: what a user sets of
+/// its options is not passed on.
 fn is_for_metadata(options: &ClientOptions) -> bool {
     let key = ClientConfigKey::ConnectTimeout;
     let of_metadata = ClientOptions::new().with_connect_timeout(Duration::from_secs(1));
     options.get_config_value(&key) == of_metadata.get_config_value(&key)
 }
 
-/// Asks the machine for its own credentials. A proxy would have them read, and may answer with those of the machine that it runs on.
-/// The client is made when first needed: most have other credentials.
+/// Asks the machine for its own credentials. A proxy would have them read, and may answer with those of the
+/// machine that it runs on. The client is made when first needed: most have other credentials.
 #[derive(Debug, Default)]
 struct Metadata(OnceLock<reqwest::Client>);
 
@@ -132,10 +133,12 @@ impl HttpService for Metadata {
 
 #[async_trait]
 impl HttpService for Connector {
-    /// Turns every answer that is not 2xx into [`Status`], so that it is known whichever store asked. Listings are looked at before they are read.
+    /// Turns every answer that is not 2xx into [`Status`], so that it is known whichever store asked.
+    /// Listings are looked at before they are read.
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         if self.scheme == Scheme::Gs {
-            // Else Google decompresses what has `Content-Encoding: gzip`, and does not say how long it is then.
+            // Else Google decompresses what has `Content-Encoding: gzip`, and does not say how long it is
+            // then.
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
         let asked = listing::asked(&request);

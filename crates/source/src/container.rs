@@ -1,6 +1,7 @@
-//! Credentials of a container: a task of ECS, a pod of EKS, or a helper on this machine that speaks as they do. The environment and
-//! the place where the token is enter; credentials leave, asked for anew each minute; those in hand serve on while the agent refuses,
-//! until they expire. As AWS's own tools have it, a token goes by http only to this machine and to the addresses of the two agents.
+//! Credentials of a container: a task of ECS, a pod of EKS, or a helper on this machine that speaks as they
+//! do. The environment and the place where the token is enter; credentials leave, asked for anew each minute;
+//! those in hand serve on while the agent refuses, until they expire. As AWS's own tools have it, a token
+//! goes by http only to this machine and to the addresses of the two agents.
 
 use crate::client;
 use crate::environment::Environment;
@@ -28,13 +29,16 @@ const TOKEN_FILE: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 /// The agent of ECS, which the relative URI is meant for.
 const ECS: &str = "http://169.254.170.2";
 
-/// The agents of ECS and EKS: <https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html>.
+/// The agents of ECS and EKS:
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html>.
 const AGENTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"];
 
-/// Agents renew credentials many minutes before they expire, and are asked on the same machine: so that nobody needs to know when.
+/// Agents renew credentials many minutes before they expire, and are asked on the same machine: so that
+/// nobody needs to know when.
 const KEPT: Duration = Duration::from_secs(60);
 
-/// For so long an agent that has failed is left alone: each try may take as long as its time-out, and all requests wait for it.
+/// For so long an agent that has failed is left alone: each try may take as long as its time-out, and all
+/// requests wait for it.
 const KEPT_BY_FAILURE: Duration = Duration::from_secs(10);
 
 /// Credentials have 2 KiB, tokens of sessions included.

@@ -35,7 +35,8 @@ pub(crate) enum Access {
     Store { scheme: Scheme, anonymous: bool },
 }
 
-/// What became of a request to a store, with the address that was asked, which the library takes out of its errors.
+/// What became of a request to a store, with the address that was asked, which the library takes out of its
+/// errors.
 #[derive(Debug)]
 pub(crate) struct Unanswered {
     /// Host and port.
@@ -121,7 +122,8 @@ pub(crate) fn changed(location: &str, expected: &str, got: &str) -> Error {
         .with_hint("load a source that stays as it is, or start a new job for the new content")
 }
 
-/// Another file is there under the name, with the size and time of the one that was listed; or it was written and its time set back.
+/// Another file is there under the name, with the size and time of the one that was listed; or it was written
+/// and its time set back.
 pub(crate) fn replaced(location: &str) -> Error {
     let message = "the source changed: another file took its place, or it was written or renamed, since the load began, with size and time as before";
     Error::new(ErrorKind::SourceChanged, message)
@@ -243,7 +245,8 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     lacking_header(&text).or_else(|| lacking_token(&text))
 }
 
-/// The library writes keys in a way of its own, in which some have no name. A presigned URL holds most of them percent-encoded.
+/// The library writes keys in a way of its own, in which some have no name. A presigned URL holds most of
+/// them percent-encoded.
 fn unnameable(error: &object_store::path::Error) -> Error {
     use object_store::path::Error as Unnameable;
     const ANY_WAY: &str = "give a presigned URL, or copy the object to another key";

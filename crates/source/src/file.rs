@@ -1,6 +1,6 @@
-//! Files on this machine. Paths, globs and directories enter; objects leave, and their bytes by `pread`.
-//! A file that got another size or modification time since it was listed, or in whose place another one is, is refused, before
-//! and after each read; devices and sockets are refused at once.
+//! Files on this machine. Paths, globs and directories enter; objects leave, and their bytes by `pread`. A
+//! file that got another size or modification time since it was listed, or in whose place another one is, is
+//! refused, before and after each read; devices and sockets are refused at once.
 
 use crate::failure::{self, uninterrupted};
 use crate::object::Object;
@@ -15,7 +15,8 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A regular file as it was when listed. Holds no descriptor: a job of 100,000 files must not run out of them.
+/// A regular file as it was when listed. Holds no descriptor: a job of 100,000 files must not run out of
+/// them.
 #[derive(Debug)]
 pub(crate) struct LocalFile {
     path: PathBuf,
@@ -27,8 +28,8 @@ pub(crate) struct LocalFile {
     id: FileId,
 }
 
-/// Tells a file from another one that came to its name with the same size and modification time, as by `mv` or `cp -p`. Holds for as
-/// long as the process: a copy on another machine is the same source.
+/// Tells a file from another one that came to its name with the same size and modification time, as by `mv`
+/// or `cp -p`. Holds for as long as the process: a copy on another machine is the same source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: u64,
@@ -99,7 +100,8 @@ impl LocalFile {
         Ok(file)
     }
 
-    /// A few microseconds; also done after a read, so that bytes written during it are never taken for the old.
+    /// A few microseconds; also done after a read, so that bytes written during it are never taken for the
+    /// old.
     fn check(&self, file: &File) -> Result<()> {
         let now = file
             .metadata()
@@ -113,7 +115,8 @@ impl LocalFile {
         }
     }
 
-    /// File systems whose files are made as they are read (procfs, some of FUSE) tell no size, or another one: the rest would be missing.
+    /// File systems whose files are made as they are read (procfs, some of FUSE) tell no size, or another
+    /// one: the rest would be missing.
     fn expect_end(&self, file: &File) -> Result<()> {
         match uninterrupted(|| file.read_at(&mut [0], self.bytes)) {
             Ok(0) => Ok(()),

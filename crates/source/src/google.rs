@@ -1,5 +1,5 @@
-//! The way into a bucket of Google. The environment enters, in the words of the client library and in those of Google's own tools:
-//! `CLOUDSDK_CONFIG`, `STORAGE_EMULATOR_HOST`; a client leaves.
+//! The way into a bucket of Google. The environment enters, in the words of the client library and in those
+//! of Google's own tools: `CLOUDSDK_CONFIG`, `STORAGE_EMULATOR_HOST`; a client leaves.
 
 use crate::bucket::{Connected, has_credentials, no_retries, unusable};
 use crate::client::Connector;

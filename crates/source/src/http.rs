@@ -72,7 +72,8 @@ impl HttpFile {
         self.knows_ranges && self.version().is_some()
     }
 
-    /// GETs of one range: one, but for servers that answer with less than they were asked for (RFC 9110, 15.3.7). One copy.
+    /// GETs of one range: one, but for servers that answer with less than they were asked for (RFC 9110,
+    /// 15.3.7). One copy.
     pub(crate) async fn read_on(
         &self,
         location: &str,
@@ -194,8 +195,8 @@ struct Part {
 }
 
 impl Part {
-    /// Refuses a body that ends when the connection does (RFC 9112, 6.3, case 8): nothing tells a cut from its end. From
-    /// HTTP/2 on a frame does (RFC 9113, 8.1).
+    /// Refuses a body that ends when the connection does (RFC 9112, 6.3, case 8): nothing tells a cut from
+    /// its end. From HTTP/2 on a frame does (RFC 9113, 8.1).
     fn of(answer: &Response, location: &str) -> Result<Part> {
         let wrong = |message: &str| Error::new(ErrorKind::SourceIo, message).in_file(location);
         let headers = answer.headers();
@@ -232,8 +233,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The `ETag` (a weak one keeps its `W/`), else time and size; `None` where the server says neither tag nor time: another file may
-/// be as long.
+/// The `ETag` (a weak one keeps its `W/`), else time and size; `None` where the server says neither tag nor
+/// time: another file may be as long.
 fn version_of(headers: &HeaderMap, size: Option<u64>) -> Option<String> {
     let size = size.map(|size| size.to_string());
     match (text(headers, &ETAG), text(headers, &LAST_MODIFIED), size) {

@@ -1,5 +1,5 @@
-//! What the user named, found. A location enters; objects leave, sorted by name: one for a name, several for a
-//! glob, a directory or a prefix, never none. Clients and buckets are made once and shared.
+//! What the user named, found. A location enters; objects leave, sorted by name: one for a name, several for
+//! a glob, a directory or a prefix, never none. Clients and buckets are made once and shared.
 
 use crate::OBJECTS_MAX;
 use crate::bucket::Bucket;
@@ -25,7 +25,8 @@ pub struct Sources(Arc<Shared>);
 
 struct Shared {
     environment: Environment,
-    /// Both made when first needed: a load of local files needs no certificates, nor the milliseconds to read them.
+    /// Both made when first needed: a load of local files needs no certificates, nor the milliseconds to read
+    /// them.
     of_urls: OnceLock<reqwest::Client>,
     of_stores: OnceLock<reqwest::Client>,
     buckets: tokio::sync::Mutex<HashMap<(Scheme, String), Arc<Bucket>>>,
@@ -96,7 +97,8 @@ impl Sources {
     /// Opens the one object that an earlier [`Object::location`] named; nothing is expanded.
     ///
     /// # Errors
-    /// `SourceChanged` where `version` is given and the object has another one, or is another file than the one that was listed.
+    /// `SourceChanged` where `version` is given and the object has another one, or is another file than the
+    /// one that was listed.
     pub async fn open(&self, location: &str, version: Option<&str>) -> Result<Object> {
         let known = self.0.urls.lock().get(location).cloned();
         let parsed = known.map_or_else(|| Location::parse(location), |url| Ok(Location::Http(url)))?;

@@ -1,15 +1,18 @@
-//! Answers to the question what is in a bucket, before the library reads them. An answer enters; it leaves as it came, or as an error:
-//! the library takes any document for a listing, of whatever size, and the lack of a token for its end, whatever else the store says of that.
+//! Answers to the question what is in a bucket, before the library reads them. An answer enters; it leaves as
+//! it came, or as an error: the library takes any document for a listing, of whatever size, and the lack of a
+//! token for its end, whatever else the store says of that.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use howdah_model::{Error, ErrorKind, Result};
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest, HttpResponse};
 
-/// A page has 1,000 keys, each of 1,024 bytes at most, which take some more in XML; some stores make longer pages.
+/// A page has 1,000 keys, each of 1,024 bytes at most, which take some more in XML; some stores make longer
+/// pages.
 const PAGE_BYTES_MAX: usize = 64 << 20;
 
-/// With which the names of the elements begin that hold a listing: those of S3 and Google, whom some follow with a V2 in them, and of Azure.
+/// With which the names of the elements begin that hold a listing: those of S3 and Google, whom some follow
+/// with a V2 in them, and of Azure.
 const ROOTS: [&str; 2] = ["ListBucket", "EnumerationResults"];
 
 /// What is asked for.

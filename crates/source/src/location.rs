@@ -109,8 +109,8 @@ fn file(text: &str) -> Result<Location> {
     }
 }
 
-/// The name of the object that this URL stands for, as [`Object::location`](crate::Object::location) gives it; `None` where it
-/// is no URL.
+/// The name of the object that this URL stands for, as [`Object::location`](crate::Object::location) gives
+/// it; `None` where it is no URL.
 pub fn shown_url(text: &str) -> Option<String> {
     Url::parse(text).ok().map(|url| shown(&url))
 }
@@ -131,7 +131,8 @@ pub(crate) fn shown(url: &Url) -> String {
     shown_within(url, NESTED_MAX)
 }
 
-/// How many URLs are looked into that stand each in a parameter of the one before. What is deeper, and may hide a signature, is not shown.
+/// How many URLs are looked into that stand each in a parameter of the one before. What is deeper, and may
+/// hide a signature, is not shown.
 const NESTED_MAX: usize = 4;
 
 fn shown_within(url: &Url, nested: usize) -> String {
@@ -152,7 +153,8 @@ fn shown_within(url: &Url, nested: usize) -> String {
     shown.into()
 }
 
-/// A parameter whose value is a URL, as of those who fetch it or lead to it, with that URL as it is shown; `None` if it is too deep for that.
+/// A parameter whose value is a URL, as of those who fetch it or lead to it, with that URL as it is shown;
+/// `None` if it is too deep for that.
 fn without_signed_url(pair: &str, nested: usize) -> Option<Cow<'_, str>> {
     let value = url::form_urlencoded::parse(pair.as_bytes()).next().map(|(_, value)| value);
     let inner = value.and_then(|value| Url::parse(&value).ok()).filter(Url::has_host);
@@ -165,8 +167,8 @@ fn without_signed_url(pair: &str, nested: usize) -> Option<Cow<'_, str>> {
     Some(format!("{name}={encoded}").into())
 }
 
-/// Parameters that belong to a signature where the first one is there: they say when, by whom or for what it was made, and change
-/// with each signing, or with the key that signs.
+/// Parameters that belong to a signature where the first one is there: they say when, by whom or for what it
+/// was made, and change with each signing, or with the key that signs.
 const BESIDE_A_SIGNATURE: [(&str, &[&str]); 6] = [
     // https://learn.microsoft.com/rest/api/storageservices/create-user-delegation-sas
     (
@@ -194,8 +196,8 @@ fn name_of(pair: &str) -> String {
     name.to_ascii_lowercase()
 }
 
-/// Parameters of a signature: those whose name sounds of a secret, and the rest of the signing schemes, which change with each
-/// signing.
+/// Parameters of a signature: those whose name sounds of a secret, and the rest of the signing schemes, which
+/// change with each signing.
 fn is_signing(pair: &str, query: &str) -> bool {
     const EXACTLY: [&str; 14] = [
         "sig",
@@ -245,7 +247,8 @@ fn is_signing(pair: &str, query: &str) -> bool {
         || (name == "e" && has("token") && is_deadline(pair))
 }
 
-/// Qiniu's `e` beside a token, in seconds since 1970. Tokens are common, and other values of `e` may say which file is meant.
+/// Qiniu's `e` beside a token, in seconds since 1970. Tokens are common, and other values of `e` may say
+/// which file is meant.
 fn is_deadline(pair: &str) -> bool {
     let value = pair.split_once('=').map_or("", |(_, value)| value);
     value.len() == 10 && value.bytes().all(|byte| byte.is_ascii_digit())

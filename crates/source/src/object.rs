@@ -79,8 +79,8 @@ impl Object {
     }
 
     /// What tells this content from another: `size-mtime_ns` of a file, else the `ETag` without its quotes,
-    /// else last modification and size. `None` for pipes, for URLs whose server says nothing, and for those with parameters that are
-    /// not shown and no `ETag`: another file may have the same name, time and size.
+    /// else last modification and size. `None` for pipes, for URLs whose server says nothing, and for those
+    /// with parameters that are not shown and no `ETag`: another file may have the same name, time and size.
     pub fn version(&self) -> Option<&str> {
         match &self.kind {
             Kind::File(file) => Some(file.version()),
@@ -129,8 +129,8 @@ impl Object {
     /// Fills `out` with the stored bytes from `offset` on, less only where the object ends; returns how many.
     /// `Ok(0)`: at or after the end.
     ///
-    /// Local files are read by `pread` inside the call, which blocks the thread for as long as the disk takes:
-    /// call it from a thread that may block. Remote objects cost one request, and one copy into `out`.
+    /// Local files are read by `pread` inside the call, which blocks the thread for as long as the disk
+    /// takes: call it from a thread that may block. Remote objects cost one request, and one copy into `out`.
     ///
     /// # Errors
     /// `SourceChanged` where the object is not the one listed; `SourceTransient` where trying again may help.
@@ -140,8 +140,8 @@ impl Object {
         Ok(filled)
     }
 
-    /// The same for a buffer of which the first `filled` bytes have come already. What comes is counted there, also before an
-    /// error: asked again, only the rest is read.
+    /// The same for a buffer of which the first `filled` bytes have come already. What comes is counted
+    /// there, also before an error: asked again, only the rest is read.
     ///
     /// # Errors
     /// As [`Object::read_at`].

@@ -1,10 +1,11 @@
-//! Spellings of a path. What a user wrote enters; the absolute path without `.` and `..` leaves, or where its links lead.
-//! Refuses nothing: what is not there keeps its spelling.
+//! Spellings of a path. What a user wrote enters; the absolute path without `.` and `..` leaves, or where its
+//! links lead. Refuses nothing: what is not there keeps its spelling.
 
 use crate::location::Location;
 use std::path::{Component, Path, PathBuf};
 
-/// The absolute path without `.` and `..`; links stay as they are named. `..` behind a link goes where the system goes.
+/// The absolute path without `.` and `..`; links stay as they are named. `..` behind a link goes where the
+/// system goes.
 pub(crate) fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     if !absolute.components().any(|part| part == Component::ParentDir) {
@@ -24,13 +25,15 @@ pub(crate) fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// A location on this machine, its path made [`absolute`]; of a pattern the directories before its first glob character.
+/// A location on this machine, its path made [`absolute`]; of a pattern the directories before its first glob
+/// character.
 pub fn absolute_location(location: &str) -> String {
     respelled(location, |path| absolute(path).ok())
 }
 
-/// A location on this machine with all links followed, of a pattern as far as [`absolute_location`] goes; of a `file://` URL
-/// its path. Pipes, and what is not there, keep their names. `None` for what is not on this machine.
+/// A location on this machine with all links followed, of a pattern as far as [`absolute_location`] goes; of
+/// a `file://` URL its path. Pipes, and what is not there, keep their names. `None` for what is not on this
+/// machine.
 pub fn real_location(location: &str) -> Option<String> {
     let Ok(Location::Path(path)) = Location::parse(location) else { return None };
     let is_lasting = |path: &Path| path.metadata().is_ok_and(|found| found.is_file() || found.is_dir());

@@ -1,7 +1,8 @@
 //! Globs with at most one `{table}`. A pattern enters; a test of names leaves, with what `{table}` stood for.
 //!
 //! `*` and `?` stand for anything but `/`, `[a-z]` and `[!a-z]` for one character, `**` as a whole part of
-//! the path for any number of folders. Translated to a regular expression, so that matching takes linear time.
+//! the path for any number of folders. Translated to a regular expression, so that matching takes linear
+//! time.
 
 use howdah_model::{Error, ErrorKind, Result};
 use regex_lite::Regex;

@@ -1,5 +1,6 @@
-//! The proxies that the environment names. Its variables enter; an error leaves where one of them names none that can be used: the
-//! library passes such a one over, and asks the other side directly, or by way of another proxy.
+//! The proxies that the environment names. Its variables enter; an error leaves where one of them names none
+//! that can be used: the library passes such a one over, and asks the other side directly, or by way of
+//! another proxy.
 
 use howdah_model::{Error, ErrorKind, Result};
 use hyper_util::client::proxy::matcher::Matcher;
@@ -53,8 +54,8 @@ fn has_delimiter_in_password(value: &str) -> bool {
     rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(['/', '?', '#']))
 }
 
-/// As the library finds it, which takes the usual port in place of one that is no number. It reads SOCKS proxies too, and is built
-/// without the means to speak to them.
+/// As the library finds it, which takes the usual port in place of one that is no number. It reads SOCKS
+/// proxies too, and is built without the means to speak to them.
 fn has_host(value: &str) -> Option<bool> {
     let anywhere = "http://h/".parse().ok()?;
     let proxy = Matcher::builder().all(value.to_owned()).build().intercept(&anywhere)?;

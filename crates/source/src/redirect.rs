@@ -1,5 +1,6 @@
-//! Redirects of URLs. The client would follow them as well, and give the second host behind a redirect the password that was for the
-//! first one: it asks whether the last host was another, and begins each request with what the first one had.
+//! Redirects of URLs. The client would follow them as well, and give the second host behind a redirect the
+//! password that was for the first one: it asks whether the last host was another, and begins each request
+//! with what the first one had.
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};

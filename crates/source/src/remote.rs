@@ -63,7 +63,8 @@ impl RemoteStream {
         }
     }
 
-    /// Copies until `out` is full or the answer ends where it says to; `filled` counts what is there, also where an error ends it.
+    /// Copies until `out` is full or the answer ends where it says to; `filled` counts what is there, also
+    /// where an error ends it.
     pub(crate) async fn fill(&mut self, out: &mut [u8], filled: &mut usize) -> Result<()> {
         while *filled < out.len() && self.answer_end != Some(self.reached) {
             let Some(block) = self.next().await? else {
@@ -88,8 +89,9 @@ impl RemoteStream {
     }
 }
 
-/// Refuses what the header `Content-Encoding` says to be compressed in a way of which no content tells. What else it says is left to the
-/// content: files are stored with `gzip` and are not, and with words that are no encoding.
+/// Refuses what the header `Content-Encoding` says to be compressed in a way of which no content tells. What
+/// else it says is left to the content: files are stored with `gzip` and are not, and with words that are no
+/// encoding.
 ///
 /// # Errors
 /// `SourceIo`, by the name of the encoding.

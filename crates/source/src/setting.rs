@@ -1,5 +1,6 @@
-//! What the settings of a store may hold. Their names and values enter; nothing leaves but an error that names the setting, as the
-//! library takes every value and panics when it cannot make a request of it. Values are not told: they may be secrets.
+//! What the settings of a store may hold. Their names and values enter; nothing leaves but an error that
+//! names the setting, as the library takes every value and panics when it cannot make a request of it. Values
+//! are not told: they may be secrets.
 
 use howdah_model::{Error, ErrorKind, Result};
 use url::Url;

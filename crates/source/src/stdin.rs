@@ -1,6 +1,6 @@
-//! Standard input and named pipes: bytes that come once, in order, from a writer that may wait for long.
-//! A thread reads them, so that whoever waits for the next block can be stopped; it takes no byte behind that. A second
-//! reading, or one from the middle, is refused.
+//! Standard input and named pipes: bytes that come once, in order, from a writer that may wait for long. A
+//! thread reads them, so that whoever waits for the next block can be stopped; it takes no byte behind that.
+//! A second reading, or one from the middle, is refused.
 
 use crate::failure;
 use bytes::Bytes;
@@ -41,7 +41,8 @@ impl Pipe {
         Pipe { path: None, is_fifo: false, taken: AtomicBool::new(false) }
     }
 
-    /// What `/dev/stdin` and its like lead to is standard input. Of devices only a terminal gives a byte once.
+    /// What `/dev/stdin` and its like lead to is standard input. Of devices only a terminal gives a byte
+    /// once.
     pub(crate) fn found(path: PathBuf, metadata: &Metadata) -> Pipe {
         let stdin = io::stdin();
         let open = stdin.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
@@ -166,7 +167,8 @@ fn wait(pipe: &File, ended: &PipeReader) -> io::Result<bool> {
     Ok(awaited[1].revents().is_empty())
 }
 
-/// macOS cannot poll a terminal and other devices: asked again and again, it would say so at once. Source: poll(2), BUGS.
+/// macOS cannot poll a terminal and other devices: asked again and again, it would say so at once. Source:
+/// poll(2), BUGS.
 fn wait_in_reads(device: &File) -> io::Result<()> {
     let flags = fcntl_getfl(device)?;
     Ok(fcntl_setfl(device, flags - OFlags::NONBLOCK)?)

@@ -25,8 +25,8 @@ const QUESTIONS_AT_ONCE: usize = 16;
 /// Pages may be empty, as stores give up looking for a while; so many are no end.
 const PAGES_MAX: usize = 100_000;
 
-/// S3's tokens have some 100 bytes, Azure's and Google's some hundreds. The library sends a token in the query of a request, and ends in
-/// a panic where that gets longer than 64 KiB.
+/// S3's tokens have some 100 bytes, Azure's and Google's some hundreds. The library sends a token in the
+/// query of a request, and ends in a panic where that gets longer than 64 KiB.
 const TOKEN_BYTES_MAX: usize = 8 << 10;
 
 /// An object as it was when listed.
@@ -134,13 +134,15 @@ pub(crate) async fn open(bucket: &Arc<Bucket>, key: &str) -> Result<Object> {
     Ok(object(bucket, answer.meta, None))
 }
 
-/// Azure's accounts with folders, and programs that make folders elsewhere, show one as an empty object of its name without a slash.
+/// Azure's accounts with folders, and programs that make folders elsewhere, show one as an empty object of
+/// its name without a slash.
 fn is_folder(answer: &GetResult) -> bool {
     let mark = answer.attributes.get(&Attribute::Metadata("hdi_isfolder".into()));
     answer.meta.size == 0 && mark.is_some_and(|mark| mark.eq_ignore_ascii_case("true"))
 }
 
-/// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another object.
+/// The library cannot name keys with empty parts; it would drop a `/` at the beginning and read another
+/// object.
 fn path(bucket: &Bucket, key: &str) -> Result<Path> {
     let path = Path::parse(key).map_err(|error| bucket.told(&error, &bucket.location(key)))?;
     match path.as_ref() == key {
@@ -200,7 +202,8 @@ async fn listed(
     }
     let mut found = Vec::new();
     let mut seen = 0;
-    // Tokens themselves would be memory for the store to fill. Their digests are of this process alone, so that it makes none collide.
+    // Tokens themselves would be memory for the store to fill. Their digests are of this process alone, so
+    // that it makes none collide.
     let (mut tokens, digests) = (HashSet::new(), RandomState::new());
     loop {
         let asked =
@@ -250,9 +253,10 @@ fn too_long(location: &str, bytes: usize) -> Error {
     Error::new(ErrorKind::SourceIo, message).in_file(location).with_hint("name the objects one by one")
 }
 
-/// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand in one of their own. Some
-/// stores leave such a slash away, and list what has the name without; who does not answer has said nothing of such keys. What is
-/// overlooked so is not read: the library would ask for `a`, and of two that it lists as `a` the second is refused.
+/// Of `/a` the library lists `a`, which may be another object. Where keys are listed by folder, those stand
+/// in one of their own. Some stores leave such a slash away, and list what has the name without; who does not
+/// answer has said nothing of such keys. What is overlooked so is not read: the library would ask for `a`,
+/// and of two that it lists as `a` the second is refused.
 async fn refuse_slashes_before(bucket: &Arc<Bucket>, key: &str) -> Result<()> {
     let answered = |error: object_store::Error| match bucket.told(&error, &bucket.location(key)) {
         error if error.kind() == ErrorKind::SourceTransient => Err(error),

@@ -1,6 +1,8 @@
-//! Paths on this machine that a glob may mean. A folder and a pattern enter; paths leave, whose folders alone are certain to fit.
+//! Paths on this machine that a glob may mean. A folder and a pattern enter; paths leave, whose folders alone
+//! are certain to fit.
 //!
-//! Names are bytes to the system. One that is not UTF-8 fits with each broken character taken for one: it is for the caller to refuse.
+//! Names are bytes to the system. One that is not UTF-8 fits with each broken character taken for one: it is
+//! for the caller to refuse.
 
 use crate::failure;
 use crate::pattern::Pattern;
@@ -19,13 +21,15 @@ enum Part {
     Like(Pattern),
 }
 
-/// Goes down from one folder, a part of the pattern at a time. Links are followed, but below `**` not in circles: two of them in one
-/// folder double the paths with each level, and the system ends them only behind 40.
+/// Goes down from one folder, a part of the pattern at a time. Links are followed, but below `**` not in
+/// circles: two of them in one folder double the paths with each level, and the system ends them only
+/// behind 40.
 pub(crate) struct Walk {
     parts: Vec<Part>,
     /// Paths with how many parts of the pattern have led there.
     todo: Vec<(PathBuf, usize)>,
-    /// Those of them at a `**` that several ways lead to, which are as many as the ways to put that deep into the tree.
+    /// Those of them at a `**` that several ways lead to, which are as many as the ways to put that deep into
+    /// the tree.
     seen: HashSet<(PathBuf, usize)>,
 }
 
@@ -119,8 +123,8 @@ fn is_folder(path: &Path) -> Result<bool> {
     Ok(looked_at(path, |path| std::fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
 }
 
-/// What the system says of a path; `None` where nothing is. That it may not be looked at, or a file server does not answer, is an error:
-/// files that are there would be left out without a word.
+/// What the system says of a path; `None` where nothing is. That it may not be looked at, or a file server
+/// does not answer, is an error: files that are there would be left out without a word.
 fn looked_at(path: &Path, ask: impl Fn(&Path) -> std::io::Result<Metadata>) -> Result<Option<Metadata>> {
     match ask(path) {
         Ok(metadata) => Ok(Some(metadata)),

@@ -80,8 +80,8 @@ const LIVES_SQL: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_stat_get_activity($1) AS a \
     WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = $2)";
 
-/// Exactly this server process is still there. A crash of the server ends all of them, and a failover leaves them on the other
-/// server: where one lives, everything is there that has been committed since it began.
+/// Exactly this server process is still there. A crash of the server ends all of them, and a failover leaves
+/// them on the other server: where one lives, everything is there that has been committed since it began.
 ///
 /// # Errors
 /// Those of the session.

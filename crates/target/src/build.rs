@@ -5,19 +5,21 @@ use crate::session::rights::who;
 use crate::sql::quote_ident;
 use howdah_model::{Error, sqlstate};
 
-/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless the table
-/// says how many it takes.
+/// Each process of a build must have so much, or the server takes fewer (`plan_create_index_workers`), unless
+/// the table says how many it takes.
 const SORT_KILOBYTES: u64 = 32 * 1024;
 
-/// The same of a sort that compares strings by functions of the C library: what stays in a CPU's own cache is sorted
-/// sooner, and merging takes fewer comparisons than sorting. 4 million strings took 3.8 s so and 5.6 s in 64 MB, 1,000
-/// different ones among them 2.7 and 5.1 s, 20 million 20.8 and 28.6 s (docs/decisions/2026-11-22-indexes.md).
+/// The same of a sort that compares strings by functions of the C library: what stays in a CPU's own cache is
+/// sorted sooner, and merging takes fewer comparisons than sorting. 4 million strings took 3.8 s so and 5.6 s
+/// in 64 MB, 1,000 different ones among them 2.7 and 5.1 s, 20 million 20.8 and 28.6 s
+/// (docs/decisions/2026-11-22-indexes.md).
 const LIBC_SORT_KILOBYTES: u64 = 4 * 1024;
 
 /// A tape of a merge takes so much (`MERGE_BUFFER_SIZE` and `TAPE_BUFFER_OVERHEAD` in `tuplesort.c`).
 const TAPE_KILOBYTES: f64 = 264.0;
 
-/// SQL that is true where this role may set `temp_file_limit`, which a build that was promised should not end at.
+/// SQL that is true where this role may set `temp_file_limit`, which a build that was promised should not end
+/// at.
 pub(crate) fn may_lift_sql(server_version: u32) -> &'static str {
     if server_version >= SET_IS_GRANTED_SINCE {
         "pg_catalog.has_parameter_privilege('temp_file_limit', 'SET')"
@@ -37,8 +39,8 @@ pub(crate) fn lift_sql(server_version: u32) -> String {
     )
 }
 
-/// An error of that limit with the statement that lifts it for the role's sessions, and what is to be done `then`; others as they are.
-/// No transaction is open.
+/// An error of that limit with the statement that lifts it for the role's sessions, and what is to be done
+/// `then`; others as they are. No transaction is open.
 pub(crate) async fn with_lift(session: &Session, error: Error, then: &str) -> Error {
     if error.sqlstate() != Some(sqlstate::CONFIGURATION_LIMIT_EXCEEDED) {
         return error;
@@ -51,8 +53,8 @@ pub(crate) async fn with_lift(session: &Session, error: Error, then: &str) -> Er
     ))
 }
 
-/// SQL that is true for the row `i` of `pg_index` if its first column holds strings that are compared by functions of the C
-/// library: for these the server has no abbreviated keys (`TRUST_STRXFRM` in `varlena.c`).
+/// SQL that is true for the row `i` of `pg_index` if its first column holds strings that are compared by
+/// functions of the C library: for these the server has no abbreviated keys (`TRUST_STRXFRM` in `varlena.c`).
 macro_rules! compared_by_libc {
     () => {
         "EXISTS ( \
@@ -77,9 +79,10 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// Statements that set both for the open transaction: so many workers as are offered, and the memory that they need. More
-    /// made no build quicker, and strings are sorted sooner in less: the server then takes workers only if the table says
-    /// how many, and one worker that sorts half of the strings in the usual memory gains less than that.
+    /// Statements that set both for the open transaction: so many workers as are offered, and the memory that
+    /// they need. More made no build quicker, and strings are sorted sooner in less: the server then takes
+    /// workers only if the table says how many, and one worker that sorts half of the strings in the usual
+    /// memory gains less than that.
     pub(crate) fn settings(self, workers: u32) -> [String; 2] {
         let of_table = self.table_workers;
         let (workers, bound, kilobytes) = if self.compared_by_libc && (of_table.is_some() || workers <= 1) {
@@ -100,7 +103,8 @@ impl Build {
         ]
     }
 
-    /// The larger the table, the more, so that two merges are enough: what is sorted takes about as much as the rows.
+    /// The larger the table, the more, so that two merges are enough: what is sorted takes about as much as
+    /// the rows.
     fn libc_sort_kilobytes(self) -> u64 {
         let table_kilobytes = self.table_bytes as f64 / 1024.0;
         let two_merges = (table_kilobytes * TAPE_KILOBYTES * TAPE_KILOBYTES).cbrt();

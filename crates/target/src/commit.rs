@@ -1,9 +1,10 @@
 //! One chunk into its table, once: begin -> claim -> copy -> commit, on one page.
 //!
-//! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY (and for
-//! binary rows a look at the table's columns) go out together; the data and its end; COMMIT. Rows of a partitioned table
-//! that were laid out by leaf take a COPY, and two more round trips, for each further leaf. No data is sent before
-//! the claim is known to be ours. Chunks of small files may share all of this ([`commit_together`]). Whatever fails, the session is left outside a transaction, or closed; retrying is
+//! A [`CopyChunk`] enters, a [`Receipt`] leaves. Three round trips: BEGIN, claim and the start of COPY (and
+//! for binary rows a look at the table's columns) go out together; the data and its end; COMMIT. Rows of a
+//! partitioned table that were laid out by leaf take a COPY, and two more round trips, for each further leaf.
+//! No data is sent before the claim is known to be ours. Chunks of small files may share all of this
+//! ([`commit_together`]). Whatever fails, the session is left outside a transaction, or closed; retrying is
 //! the caller's business.
 
 use crate::copy::server_error::{copy_error, safe_message};
@@ -43,11 +44,11 @@ pub struct ChunkTarget<'a> {
     pub synchronous: bool,
     /// The place of the chunk's first record, where the table is a staging table with places.
     pub first_place: Option<i64>,
-    /// How triggers are kept from firing. By `session_replication_role`, the role must be allowed to set that; where they are
-    /// to be disabled, a chunk is refused with [`TRIGGERS_ENABLED`] if they are not.
+    /// How triggers are kept from firing. By `session_replication_role`, the role must be allowed to set
+    /// that; where they are to be disabled, a chunk is refused with [`TRIGGERS_ENABLED`] if they are not.
     pub triggers: TriggersWay,
-    /// The session is in a transaction that has emptied the table and takes more chunks behind this one, whose rows are
-    /// written frozen: see [`crate::freeze`].
+    /// The session is in a transaction that has emptied the table and takes more chunks behind this one,
+    /// whose rows are written frozen: see [`crate::freeze`].
     pub held: bool,
 }
 
@@ -151,11 +152,11 @@ pub async fn commit_chunk(
     commit_together(session, target, chunk, slice::from_ref(&chunk.origin), progress).await
 }
 
-/// Stores several chunks, all or none, each with a claim of its own. `rows` has the rows of all of them as one COPY takes them, and
-/// as many records and bytes as they have together.
+/// Stores several chunks, all or none, each with a claim of its own. `rows` has the rows of all of them as
+/// one COPY takes them, and as many records and bytes as they have together.
 ///
-/// [`Outcome::AlreadyStored`] says of several that the ledger has some of them, and that none was stored by this call. Which
-/// record the server has refused is to be found by storing fewer of them.
+/// [`Outcome::AlreadyStored`] says of several that the ledger has some of them, and that none was stored by
+/// this call. Which record the server has refused is to be found by storing fewer of them.
 ///
 /// # Errors
 /// As [`commit_chunk`].
@@ -298,8 +299,8 @@ async fn begin_claim_and_start(
     }
 }
 
-/// Prepares what each chunk runs: of a small chunk, parsing and planning the claim and the comparison would take the server
-/// longer than its rows. Gives the COPY statements.
+/// Prepares what each chunk runs: of a small chunk, parsing and planning the claim and the comparison would
+/// take the server longer than its rows. Gives the COPY statements.
 async fn prepare(
     session: &mut Session,
     target: &ChunkTarget<'_>,
@@ -323,7 +324,8 @@ async fn prepare(
     Ok(copies)
 }
 
-/// What is in already was stored from the same bytes, as far as the ledger knows: two runs of a job may read two pipes at once.
+/// What is in already was stored from the same bytes, as far as the ledger knows: two runs of a job may read
+/// two pipes at once.
 pub(crate) async fn expect_same(
     session: &Session,
     target: &ChunkTarget<'_>,
@@ -423,8 +425,8 @@ pub(crate) fn binary<'a>(target: &ChunkTarget<'a>, chunk: &CopyChunk) -> Option<
     target.table.binary.as_ref().filter(|_| is_binary)
 }
 
-/// READ COMMITTED, because the claim must see what a session it waited for has committed. `counts`: rows come in the
-/// order of the file without gaps, so that a sequence can give them their places.
+/// READ COMMITTED, because the claim must see what a session it waited for has committed. `counts`: rows come
+/// in the order of the file without gaps, so that a sequence can give them their places.
 pub(crate) fn begin_sql(target: &ChunkTarget<'_>, chunk: &CopyChunk, counts: bool) -> String {
     // Until COMMIT no other session draws from the sequence: its lock keeps them waiting.
     let is_numbered = chunk.faster.as_ref().is_some_and(|faster| faster.numbered);
@@ -468,7 +470,8 @@ pub(crate) async fn commit(session: &mut Session) -> Result<(), Error> {
     Err(Error::new(ErrorKind::CommitUnknown, format!("the answer to COMMIT was lost: {}", cause.message())))
 }
 
-/// `connection_exception` and its kin, `statement_completion_unknown`: whoever stands between has lost the server behind COMMIT.
+/// `connection_exception` and its kin, `statement_completion_unknown`: whoever stands between has lost the
+/// server behind COMMIT.
 fn leaves_open(sqlstate: &str) -> bool {
     sqlstate.starts_with("08") || sqlstate == sqlstate::STATEMENT_COMPLETION_UNKNOWN
 }

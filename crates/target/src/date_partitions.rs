@@ -1,7 +1,8 @@
 //! Partitions by day or month that are made when rows come for them (`--create-partitions`).
 //!
-//! A partition is made beside the table and then attached: that waits for nobody who copies rows and keeps none of
-//! them waiting, which CREATE TABLE ... PARTITION OF would. Source: PostgreSQL documentation, ALTER TABLE, ATTACH PARTITION.
+//! A partition is made beside the table and then attached: that waits for nobody who copies rows and keeps
+//! none of them waiting, which CREATE TABLE ... PARTITION OF would. Source: PostgreSQL documentation, ALTER
+//! TABLE, ATTACH PARTITION.
 
 use crate::copy::server_error::{is_raised, safe_message};
 use crate::error::{server_error, session_error};
@@ -42,8 +43,8 @@ const RANGES_SQL: &str = "\
 /// Reads the ranges of a table.
 ///
 /// # Errors
-/// Usage, where the table is not partitioned by ranges of one date or timestamp, or has a default partition, which takes
-/// all rows; those of the session.
+/// Usage, where the table is not partitioned by ranges of one date or timestamp, or has a default partition,
+/// which takes all rows; those of the session.
 pub async fn read(session: &Session, oid: u32, relation: &Relation) -> Result<DateRanges> {
     let fail = |error: &tokio_postgres::Error| session_error(error, "reading the partitions of the table");
     let client = session.client();
@@ -99,7 +100,8 @@ const IN_UTC_SQL: &str = "\
            - DATE '2000-01-01' \
     FROM pg_catalog.unnest($1) l";
 
-/// The days in UTC, from 2000-01-01, in which these moments of the session's time zone lie: microseconds from 2000-01-01 there.
+/// The days in UTC, from 2000-01-01, in which these moments of the session's time zone lie: microseconds from
+/// 2000-01-01 there.
 ///
 /// # Errors
 /// Those of the session.
@@ -137,8 +139,9 @@ pub struct Made {
     pub not_given_to: Option<String>,
 }
 
-/// The day or month around a day, and what its partition is called; the table's tablespace, and its access method, which a partitioned
-/// table may have since PostgreSQL 17; its owner, if that is another role, and whether this role may give him a table.
+/// The day or month around a day, and what its partition is called; the table's tablespace, and its access
+/// method, which a partitioned table may have since PostgreSQL 17; its owner, if that is another role, and
+/// whether this role may give him a table.
 const UNIT_SQL: &str = "\
     SELECT f::pg_catalog.text, t::pg_catalog.text, f - DATE '2000-01-01', t - DATE '2000-01-01', \
            pg_catalog.to_char(f, $3), \
@@ -158,13 +161,13 @@ const UNIT_SQL: &str = "\
 /// Names are no longer than this: `NAMEDATALEN` less one.
 const NAME_BYTES_MAX: usize = 63;
 
-/// Makes the partition of `relation` for the day or month around `day`, days from 2000-01-01, in UTC where the column
-/// has a time zone. A foreign key of the table locks the table that it refers to against writers, which is waited for no
-/// longer than `lock_timeout_ms`.
+/// Makes the partition of `relation` for the day or month around `day`, days from 2000-01-01, in UTC where
+/// the column has a time zone. A foreign key of the table locks the table that it refers to against writers,
+/// which is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
-/// Table, when the server refuses it (another may have made it meanwhile: 42P07); Server with 55P03 when a table was
-/// not free within the time, which may pass; those of the session.
+/// Table, when the server refuses it (another may have made it meanwhile: 42P07); Server with 55P03 when a
+/// table was not free within the time, which may pass; those of the session.
 pub async fn make(
     session: &Session,
     relation: &Relation,

@@ -30,12 +30,13 @@ pub async fn create_table(session: &Session, relation: &Relation, table: &NewTab
     }
 }
 
-/// The second try finds the table that the first one stumbled upon; more are for one that is dropped and made anew.
+/// The second try finds the table that the first one stumbled upon; more are for one that is dropped and made
+/// anew.
 const CREATE_TRIES: u32 = 3;
 
-/// IF NOT EXISTS looks for the table before it takes any lock. Whoever makes the same table meanwhile is noticed by
-/// the unique indexes of the catalogs (23505, which waits until the other has committed), or by the names of the
-/// table, its type or its index being taken (42P07, 42710).
+/// IF NOT EXISTS looks for the table before it takes any lock. Whoever makes the same table meanwhile is
+/// noticed by the unique indexes of the catalogs (23505, which waits until the other has committed), or by
+/// the names of the table, its type or its index being taken (42P07, 42710).
 fn was_overtaken(error: &tokio_postgres::Error) -> bool {
     let Some(db) = error.as_db_error() else { return false };
     match db.code().code() {
@@ -58,8 +59,8 @@ pub fn create_sql(relation: &Relation, table: &NewTable) -> String {
 /// Adds a column. The lock is waited for no longer than `lock_timeout_ms`, since readers queue behind it.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within the time, which may pass; Table, when the server refuses it;
-/// those of the session.
+/// Server with 55P03 when the table was not free within the time, which may pass; Table, when the server
+/// refuses it; those of the session.
 pub async fn add_column(
     session: &Session,
     relation: &Relation,
@@ -69,10 +70,11 @@ pub async fn add_column(
     evolve(session, relation, lock_timeout_ms, &[column], &[], &|_, _| None).await.map(|_| ())
 }
 
-/// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most. Others may have changed a column
-/// since its type was read: `choose` is told the type that it has under the lock, and says what it is to become, if anything. Says
-/// which columns got another type, and of the others which they have. A column of strings keeps its collation, by which keys compare
-/// them, and each keeps how it stores and compresses wide values.
+/// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most. Others
+/// may have changed a column since its type was read: `choose` is told the type that it has under the lock,
+/// and says what it is to become, if anything. Says which columns got another type, and of the others which
+/// they have. A column of strings keeps its collation, by which keys compare them, and each keeps how it
+/// stores and compresses wide values.
 ///
 /// # Errors
 /// As [`add_column`].
@@ -100,7 +102,8 @@ async fn evolve_under_lock(
     let run = async |sql: &str| {
         session.client().batch_execute(sql).await.map_err(|error| refused(&error, relation, "changed"))
     };
-    // Dates must be written as they were read and doubles with all their digits, whatever the session's style.
+    // Dates must be written as they were read and doubles with all their digits, whatever the session's
+    // style.
     run(&format!(
         "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; SET LOCAL extra_float_digits = 3"
     ))
@@ -150,7 +153,8 @@ pub(crate) fn is_collated(type_name: &str) -> bool {
     type_name == "text"
 }
 
-/// The type that the column has now, and its collation, if it is another than the database's; no type, if there is no such column.
+/// The type that the column has now, and its collation, if it is another than the database's; no type, if
+/// there is no such column.
 pub(crate) async fn type_of(
     session: &Session,
     table: &str,
@@ -188,8 +192,8 @@ pub struct Wider {
     pub from: String,
     /// Its new type as SQL writes it. What is stored is converted through its text.
     pub type_name: String,
-    /// The SQL that gives the text of a stored value, where `column::text` is not what the file had. Howdah's own
-    /// words around a quoted name.
+    /// The SQL that gives the text of a stored value, where `column::text` is not what the file had. Howdah's
+    /// own words around a quoted name.
     pub text_sql: Option<String>,
 }
 
@@ -202,8 +206,9 @@ pub struct NotTaken {
     pub is_number: bool,
 }
 
-/// Which of these values the server does not take for this column, or, where its type is `numeric` with limits, would round.
-/// Where it cannot be asked, because the role may make no temporary functions before PostgreSQL 16, none.
+/// Which of these values the server does not take for this column, or, where its type is `numeric` with
+/// limits, would round. Where it cannot be asked, because the role may make no temporary functions before
+/// PostgreSQL 16, none.
 ///
 /// # Errors
 /// Those of the session.
@@ -260,7 +265,8 @@ async fn rounded(
     Ok(rows.iter().filter_map(place).filter_map(|at| places.get(at).copied()).collect())
 }
 
-/// The text of a stored value as queries show it: the cast of an address would add the length of its whole prefix.
+/// The text of a stored value as queries show it: the cast of an address would add the length of its whole
+/// prefix.
 fn text_sql(name: &str) -> String {
     format!(
         "CASE WHEN {name} IS NOT NULL AND pg_catalog.pg_typeof({name})::pg_catalog.oid = 'inet'::pg_catalog.regtype::pg_catalog.oid THEN pg_catalog.format('%s', {name}) \
@@ -305,7 +311,8 @@ pub async fn type_name(session: &Session, written: &str) -> Result<String> {
     found.map(|_| written.to_owned()).ok_or_else(unknown)
 }
 
-/// How the catalog shows the type of a column that is made with this one, which [`type_name`] has proved to be a type.
+/// How the catalog shows the type of a column that is made with this one, which [`type_name`] has proved to
+/// be a type.
 ///
 /// # Errors
 /// Those of the session.

@@ -78,8 +78,8 @@ pub(crate) fn kind_of_sqlstate(code: &str) -> ErrorKind {
     }
 }
 
-/// Where the server finds that a role is not there, may not log in or has as many sessions as it may, and where it finds the last of
-/// a database.
+/// Where the server finds that a role is not there, may not log in or has as many sessions as it may, and
+/// where it finds the last of a database.
 const ROLE_ROUTINE: &str = "InitializeSessionUserId";
 const DATABASE_FULL_ROUTINE: &str = "CheckMyDatabase";
 
@@ -92,13 +92,15 @@ pub(crate) fn has_no_locks_left(db: &DbError) -> bool {
     *db.code() == SqlState::OUT_OF_MEMORY && db.routine().is_some_and(is_of_locks)
 }
 
-/// Where the server heeds a request to cancel. Functions that ask another server report its time-outs with the same SQLSTATE.
+/// Where the server heeds a request to cancel. Functions that ask another server report its time-outs with
+/// the same SQLSTATE.
 const CANCEL_ROUTINE: &str = "ProcessInterrupts";
 
 /// Where the server finds that a row fits no page.
 const ROW_TOO_BIG_ROUTINE: &str = "RelationGetBufferForTuple";
 
-/// Where the server finds that an entry fits no page of an index: of any kind, B-tree, GIN, hash, SP-GiST, BRIN.
+/// Where the server finds that an entry fits no page of an index: of any kind, B-tree, GIN, hash, SP-GiST,
+/// BRIN.
 const INDEX_ROUTINES: &[&str] = &[
     "index_form_tuple",
     "index_form_tuple_context",
@@ -116,7 +118,8 @@ fn is_of_index(routine: &str) -> bool {
     INDEX_ROUTINES.contains(&routine)
 }
 
-/// Statements are prepared once a session, under names that no other statement of it has; temporary tables live as long as it does.
+/// Statements are prepared once a session, under names that no other statement of it has; temporary tables
+/// live as long as it does.
 pub(crate) const SESSION_HINT: &str = "the session is not the one that has made this, as behind a pool of transactions (pgbouncer: pool_mode = session), or \
      something in the database has run DEALLOCATE or DISCARD in it: connect to the server's own port, and the same command goes on";
 

@@ -15,12 +15,12 @@ pub(crate) const DURABLE_SQL: &str = "\
 /// that was answered before it began is on disk.
 ///
 /// Why: WAL is one sequence. A commit answered earlier has put its record before this one's, and a
-/// synchronous commit flushes WAL up to its own record: "the server's WAL is flushed in order" is what
-/// makes a crash after asynchronous commits lose only the most recent ones (PostgreSQL
-/// documentation, "Asynchronous Commit", <https://www.postgresql.org/docs/current/wal-async-commit.html>).
-/// A transaction that writes no WAL commits without flushing (xact.c, `RecordTransactionCommit`), having
-/// a transaction number does not change that; so a transactional logical message is written, which needs no table,
-/// no `wal_level` and no privilege.
+/// synchronous commit flushes WAL up to its own record: "the server's WAL is flushed in order" is what makes
+/// a crash after asynchronous commits lose only the most recent ones (PostgreSQL documentation, "Asynchronous
+/// Commit", <https://www.postgresql.org/docs/current/wal-async-commit.html>). A transaction that writes no
+/// WAL commits without flushing (xact.c, `RecordTransactionCommit`), having a transaction number does not
+/// change that; so a transactional logical message is written, which needs no table, no `wal_level` and no
+/// privilege.
 ///
 /// What it cannot tell is whether the server crashed and restarted before it: the ledger must be read
 /// back afterwards.

@@ -1,10 +1,11 @@
-//! The transaction that all rows of a table come in, frozen: it empties the table, takes chunk after chunk, commits.
+//! The transaction that all rows of a table come in, frozen: it empties the table, takes chunk after chunk,
+//! commits.
 //!
-//! A [`ChunkTarget`] enters, a session in an open transaction leaves, into which [`crate::commit::commit_chunk`] puts chunks
-//! as [`ChunkTarget::held`] says. COPY writes frozen rows into a table that the same transaction has made or emptied,
-//! and no WAL for them where `wal_level` is minimal (PostgreSQL documentation, COPY, `FREEZE`, and "Populating a
-//! Database"); nobody has read the table in between, since it is locked. The receipts of the chunks stand and fall with
-//! the rows.
+//! A [`ChunkTarget`] enters, a session in an open transaction leaves, into which
+//! [`crate::commit::commit_chunk`] puts chunks as [`ChunkTarget::held`] says. COPY writes frozen rows into a
+//! table that the same transaction has made or emptied, and no WAL for them where `wal_level` is minimal
+//! (PostgreSQL documentation, COPY, `FREEZE`, and "Populating a Database"); nobody has read the table in
+//! between, since it is locked. The receipts of the chunks stand and fall with the rows.
 
 use crate::commit::{ChunkTarget, commit, roll_back, settings_sql};
 use crate::ledger::{Ledger, Step, busy};
@@ -13,13 +14,13 @@ use crate::sql::quote_relation;
 use crate::truncate::refused;
 use howdah_model::{Changes, Relation, RelationKind, Result};
 
-/// Begins the transaction. False, and no transaction is open, where the table must not be emptied any more: an earlier or
-/// simultaneous run of the job has done so (`empties`), or rows have come into the table since this load made it. If the
-/// future is dropped before it is done, the session counts as closed.
+/// Begins the transaction. False, and no transaction is open, where the table must not be emptied any more:
+/// an earlier or simultaneous run of the job has done so (`empties`), or rows have come into the table since
+/// this load made it. If the future is dropped before it is done, the session counts as closed.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within `lock_timeout_ms`, or another job is loading into it, which may pass;
-/// those of ledger and session.
+/// Server with 55P03 when the table was not free within `lock_timeout_ms`, or another job is loading into it,
+/// which may pass; those of ledger and session.
 pub async fn begin(
     session: &mut Session,
     target: &ChunkTarget<'_>,
@@ -78,7 +79,8 @@ async fn empty(
 /// Ends it: all rows of the table are there, for everybody.
 ///
 /// # Errors
-/// CommitUnknown: COMMIT was sent and not answered, and only the ledger knows; Server for a deferred constraint; those of the ledger.
+/// CommitUnknown: COMMIT was sent and not answered, and only the ledger knows; Server for a deferred
+/// constraint; those of the ledger.
 pub async fn end(
     session: &mut Session,
     ledger: Option<&Ledger>,

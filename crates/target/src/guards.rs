@@ -1,5 +1,5 @@
-//! What a load looks out for on the server while it runs: room for connections, replicas and slots that fall behind, and
-//! sessions of others that wait for it. Nothing is changed, and no query text is read.
+//! What a load looks out for on the server while it runs: room for connections, replicas and slots that fall
+//! behind, and sessions of others that wait for it. Nothing is changed, and no query text is read.
 
 use crate::error::session_error;
 use crate::session::{Backend, Session};
@@ -39,7 +39,8 @@ pub struct Slot {
     pub keep_bytes: Option<u64>,
 }
 
-/// The first eight digits of a WAL file's name. A server that takes another's place begins a timeline; one that crashed goes on with its own.
+/// The first eight digits of a WAL file's name. A server that takes another's place begins a timeline; one
+/// that crashed goes on with its own.
 const TIMELINE_SQL: &str = "\
     SELECT pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8) \
     WHERE NOT pg_catalog.pg_is_in_recovery()";
@@ -56,7 +57,8 @@ const OURS_SQL: &str = "\
     LATERAL pg_catalog.pg_stat_get_activity(o.pid) AS a \
     WHERE (pg_catalog.date_part('epoch', a.backend_start) * 1000000::pg_catalog.float8)::pg_catalog.int8 = o.start_us";
 
-/// Parallel workers and autovacuum count too, though they take no connection: that errs on the side of others.
+/// Parallel workers and autovacuum count too, though they take no connection: that errs on the side of
+/// others.
 const ROOM_SQL: &str = "\
     SELECT least( \
         pg_catalog.current_setting('max_connections')::pg_catalog.int8 \
@@ -67,7 +69,8 @@ const ROOM_SQL: &str = "\
                      ELSE d.datconnlimit - pg_catalog.pg_stat_get_db_numbackends(d.oid) END \
          FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()))::pg_catalog.int8";
 
-/// How many connections the server has room for: these of ours, and those that nobody has; without those kept for superusers.
+/// How many connections the server has room for: these of ours, and those that nobody has; without those kept
+/// for superusers.
 ///
 /// # Errors
 /// Those of the session.
@@ -94,8 +97,9 @@ const TABLESPACES_SQL: &str = concat!(
     ORDER BY s.spcname"
 );
 
-/// The tablespaces, and where they are, of these tables, their partitions and their indexes, as far as they are there; with
-/// `makes_tables` that of new tables too. Those that the server came with are nowhere else than its data: `''`.
+/// The tablespaces, and where they are, of these tables, their partitions and their indexes, as far as they
+/// are there; with `makes_tables` that of new tables too. Those that the server came with are nowhere else
+/// than its data: `''`.
 ///
 /// # Errors
 /// Those of the session.
@@ -176,8 +180,8 @@ const ARCHIVER_SQL: &str = "\
     WHERE pg_catalog.current_setting('archive_mode') <> 'off' \
       AND last_failed_time > coalesce(last_archived_time, '-infinity')";
 
-/// Since when nothing of the WAL could be archived, in the session's format and time zone; none where it could, or where no
-/// archive is kept.
+/// Since when nothing of the WAL could be archived, in the session's format and time zone; none where it
+/// could, or where no archive is kept.
 ///
 /// # Errors
 /// Those of the session.

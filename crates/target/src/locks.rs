@@ -5,14 +5,15 @@ use crate::sql::quote_relation;
 use howdah_model::{Error, Relation, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
-/// The table, and all that inherit from it: a statement that names it locks children that are no partitions ([`crate::tree`]), too.
+/// The table, and all that inherit from it: a statement that names it locks children that are no partitions
+/// ([`crate::tree`]), too.
 const INHERITORS_SQL: &str = "\
     WITH RECURSIVE tree (oid) AS ( \
         SELECT pg_catalog.to_regclass($1)::pg_catalog.oid \
         UNION SELECT h.inhrelid FROM tree JOIN pg_catalog.pg_inherits h ON h.inhparent = tree.oid)";
 
-/// Holders of locks on the table or one of its inheritors, those first that have held theirs longest. Of a prepared
-/// transaction nobody is the process.
+/// Holders of locks on the table or one of its inheritors, those first that have held theirs longest. Of a
+/// prepared transaction nobody is the process.
 const HOLDERS_SQL: &str = "\
     , holders AS ( \
         SELECT DISTINCT l.pid FROM pg_catalog.pg_locks l JOIN tree ON tree.oid = l.relation \
@@ -25,11 +26,12 @@ const HOLDERS_SQL: &str = "\
 /// So many are named.
 const NAMED: usize = 3;
 
-/// Of our own errors, those of a table that was not free say this; the others name the job that is in the way.
+/// Of our own errors, those of a table that was not free say this; the others name the job that is in the
+/// way.
 const BY_OTHERS: &str = "other sessions";
 
-/// The same result; an error because the table was not free in time names who holds it, if somebody still does. The session must
-/// be in no transaction.
+/// The same result; an error because the table was not free in time names who holds it, if somebody still
+/// does. The session must be in no transaction.
 pub(crate) async fn named<T>(session: &Session, relation: &Relation, done: Result<T>) -> Result<T> {
     match done {
         Err(error)

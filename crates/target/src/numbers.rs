@@ -1,11 +1,12 @@
 //! Values of a sequence by the block, for rows whose column it fills.
 //!
-//! `nextval` for each row costs more than the row: measured on PostgreSQL 15, a million rows of a bigserial key, a text and an
-//! integer take 0.46 s of the server's CPU when it numbers them and 0.23 s when the file does; in two sessions at once, two
-//! million take 1.25 to 1.9 s and 0.46 to 0.55 s.
+//! `nextval` for each row costs more than the row: measured on PostgreSQL 15, a million rows of a bigserial
+//! key, a text and an integer take 0.46 s of the server's CPU when it numbers them and 0.23 s when the file
+//! does; in two sessions at once, two million take 1.25 to 1.9 s and 0.46 to 0.55 s.
 //!
-//! A block is taken under a lock that `nextval` waits for, so that no value is given twice; only the sequence's owner
-//! may take it. What a chunk does not use, because it fails, is lost, as values of `nextval` are.
+//! A block is taken under a lock that `nextval` waits for, so that no value is given twice; only the
+//! sequence's owner may take it. What a chunk does not use, because it fails, is lost, as values of `nextval`
+//! are.
 
 use crate::error::session_error;
 use crate::session::Session;
@@ -16,8 +17,8 @@ use tokio_postgres::types::Type;
 /// How long the lock is waited for: whoever has called `nextval` keeps it to the end of the transaction.
 const LOCK_TIMEOUT: &str = "1s";
 
-/// The only column of table `$1` that is not among `$2` and that a sequence fills with its next value, and nothing else;
-/// by a default expression or as an identity column.
+/// The only column of table `$1` that is not among `$2` and that a sequence fills with its next value, and
+/// nothing else; by a default expression or as an identity column.
 const FILLED_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, \
            t.typlen \
@@ -38,10 +39,11 @@ const FILLED_SQL: &str = "\
            = pg_catalog.format('nextval(%L::regclass)', s.seqrelid::pg_catalog.regclass)) \
       AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'INSERT')";
 
-/// Table `$1` has something that may look at what `nextval` gave for a row (`currval`, `lastval`), or set another value:
-/// a trigger with a function that is not the server's own (those have OIDs below FirstNormalObjectId), or the default of a column,
-/// or of its domain, that is not among `$2` and is not merely the next value of a sequence. What a default calls is told by its
-/// text where it is the server's, and by its dependencies where it is not; functions in C know nothing of sequences.
+/// Table `$1` has something that may look at what `nextval` gave for a row (`currval`, `lastval`), or set
+/// another value: a trigger with a function that is not the server's own (those have OIDs below
+/// FirstNormalObjectId), or the default of a column, or of its domain, that is not among `$2` and is not
+/// merely the next value of a sequence. What a default calls is told by its text where it is the server's,
+/// and by its dependencies where it is not; functions in C know nothing of sequences.
 const IS_WATCHED_SQL: &str = "\
     SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger g \
                    WHERE g.tgrelid = $1 AND g.tgtype & 4::pg_catalog.int2 = 4 AND g.tgenabled <> 'D' AND g.tgfoid >= 16384::pg_catalog.oid) \
@@ -79,8 +81,9 @@ pub struct Filled {
     pub number_bytes: u8,
 }
 
-/// The column of a table (by its OID) that a sequence fills and that is not among these, if there is exactly one, the
-/// role may take blocks of values, and nothing in the table can tell whether `nextval` was called for a row.
+/// The column of a table (by its OID) that a sequence fills and that is not among these, if there is exactly
+/// one, the role may take blocks of values, and nothing in the table can tell whether `nextval` was called
+/// for a row.
 ///
 /// # Errors
 /// Those of the session.
@@ -100,12 +103,13 @@ pub async fn filled(session: &Session, table_oid: u32, columns: &[String]) -> Re
     }))
 }
 
-/// Takes `count` values; the first, and what lies between two of them. No value up to `last`, which was taken before, is taken
-/// again, even if the server has lost that in a crash: such values may still be on their way to it.
+/// Takes `count` values; the first, and what lies between two of them. No value up to `last`, which was taken
+/// before, is taken again, even if the server has lost that in a crash: such values may still be on their way
+/// to it.
 ///
 /// # Errors
-/// Server, when the sequence has not so many left (2200H), is not the role's or is held by others for too long (55P03);
-/// those of the session.
+/// Server, when the sequence has not so many left (2200H), is not the role's or is held by others for too
+/// long (55P03); those of the session.
 pub async fn take(
     session: &Session,
     sequence: &Relation,
@@ -126,8 +130,8 @@ pub async fn take(
         lock_sql(&name, start)
     );
     let count = i64::try_from(count).unwrap_or(i64::MAX);
-    // One expression, so that a number that is too large for 64 bits is an error of the server. Others may have given the sequence
-    // another increment just before the lock was free.
+    // One expression, so that a number that is too large for 64 bits is an error of the server. Others may
+    // have given the sequence another increment just before the lock was free.
     let take = format!(
         "SELECT first, increment, pg_catalog.setval({regclass}, first + ($1 - 1) * increment) \
          FROM (SELECT CASE WHEN q.seqincrement > 0 AND $2 >= s.last_value OR q.seqincrement < 0 AND $2 <= s.last_value \
@@ -148,8 +152,8 @@ pub async fn take(
     Ok((row.get(0), row.get(1)))
 }
 
-/// Takes the lock that `nextval` waits for (ShareRowExclusiveLock), and changes nothing: the first value that the sequence was
-/// made with only says where RESTART begins.
+/// Takes the lock that `nextval` waits for (ShareRowExclusiveLock), and changes nothing: the first value that
+/// the sequence was made with only says where RESTART begins.
 pub(crate) fn lock_sql(quoted_name: &str, start: i64) -> String {
     format!("ALTER SEQUENCE {quoted_name} START WITH {start}")
 }

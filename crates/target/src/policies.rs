@@ -1,5 +1,6 @@
-//! Tables whose row-level security applies to the role: the server takes no COPY into them. Rows of a chunk are copied into a
-//! temporary table and come from there by INSERT, in the same transaction, so that each row meets the policies.
+//! Tables whose row-level security applies to the role: the server takes no COPY into them. Rows of a chunk
+//! are copied into a temporary table and come from there by INSERT, in the same transaction, so that each row
+//! meets the policies.
 
 use crate::copy::aim;
 use crate::error::session_error;
@@ -15,7 +16,8 @@ const ASK_SQL: &str = "\
            pg_catalog.has_database_privilege(pg_catalog.current_database(), 'TEMPORARY') \
     FROM pg_catalog.pg_class c WHERE c.oid = $1";
 
-/// The policies for the commands `$2` that apply to the role: names, whether they allow something or only restrict, commands.
+/// The policies for the commands `$2` that apply to the role: names, whether they allow something or only
+/// restrict, commands.
 const NAMED_SQL: &str = "\
     SELECT p.polname::pg_catalog.text, p.polpermissive, p.polcmd::pg_catalog.text FROM pg_catalog.pg_policy p \
     WHERE p.polrelid = $1 AND (p.polcmd = '*' OR p.polcmd::pg_catalog.text = ANY ($2)) \
@@ -42,7 +44,8 @@ pub enum Policies {
 /// Asks whether policies of the table apply to the role.
 ///
 /// # Errors
-/// Table, where they do and the session's `row_security` forbids to be subject to any, or none lets a row in; those of the session.
+/// Table, where they do and the session's `row_security` forbids to be subject to any, or none lets a row in;
+/// those of the session.
 pub async fn ask(session: &Session, table: &Table, arrival: &Arrival) -> Result<Policies> {
     let rows = session.rows(ASK_SQL, &[(&table.oid, Type::OID)], "asking for row-level security").await?;
     let Some(row) = rows.first().filter(|row| row.get(0)) else { return Ok(Policies::Bypassed) };
@@ -59,7 +62,8 @@ pub async fn ask(session: &Session, table: &Table, arrival: &Arrival) -> Result<
     )))
 }
 
-/// What rows that come in this way are subject to: commands as the catalog has them, and in words what none of their policies lets the role do.
+/// What rows that come in this way are subject to: commands as the catalog has them, and in words what none
+/// of their policies lets the role do.
 fn commands(arrival: &Arrival) -> Vec<(&'static str, &'static str)> {
     let merges = arrival.mode == Mode::Merge;
     let all = [

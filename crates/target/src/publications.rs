@@ -1,5 +1,5 @@
-//! Publications: those that take in tables as they are made, where a subscriber that has not got them stops, and stays so; and what
-//! the server lets nobody do with rows that are published.
+//! Publications: those that take in tables as they are made, where a subscriber that has not got them stops,
+//! and stays so; and what the server lets nobody do with rows that are published.
 
 use crate::error::{server_error, session_error};
 use crate::locks::named;
@@ -16,7 +16,8 @@ const OF_SCHEMA_SQL: &str = " \
     JOIN pg_catalog.pg_publication_namespace s ON s.pnpubid = p.oid \
     JOIN pg_catalog.pg_namespace n ON n.oid = s.pnnspid WHERE n.nspname = ANY ($1)";
 
-/// What the publications that take in tables made in these schemas are of, each once; none if nothing is made.
+/// What the publications that take in tables made in these schemas are of, each once; none if nothing is
+/// made.
 ///
 /// # Errors
 /// Those of the session.
@@ -38,8 +39,8 @@ pub async fn of_new_tables(session: &Session, schemas: &[String]) -> Result<Vec<
     Ok(rows.iter().map(told).collect())
 }
 
-/// Those that take in new partitions of the table `$1`, by what they are made of: a subscriber gets their rows under the names of the
-/// partitions, unless `publish_via_partition_root` is set.
+/// Those that take in new partitions of the table `$1`, by what they are made of: a subscriber gets their
+/// rows under the names of the partitions, unless `publish_via_partition_root` is set.
 const OF_PARTITIONS_SQL: &str = "\
     SELECT DISTINCT p.pubname::pg_catalog.text, r.prrelid::pg_catalog.regclass::pg_catalog.text \
     FROM pg_catalog.pg_partition_ancestors($1::pg_catalog.text::pg_catalog.regclass) AS a (relid) \
@@ -88,12 +89,14 @@ pub async fn without_truncate(session: &Session, relation: &Relation) -> Result<
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Refuses a table of which the server lets nobody change rows, by setting `column` (unquoted), or delete them: it is published, and
-/// nothing tells subscribers which row is meant, or a row filter or column list looks at more than that (`CheckCmdReplicaIdentity`). The
-/// server says so as soon as it begins such a statement, of all partitions: here one that is not carried out.
+/// Refuses a table of which the server lets nobody change rows, by setting `column` (unquoted), or delete
+/// them: it is published, and nothing tells subscribers which row is meant, or a row filter or column list
+/// looks at more than that (`CheckCmdReplicaIdentity`). The server says so as soon as it begins such a
+/// statement, of all partitions: here one that is not carried out.
 ///
 /// # Errors
-/// Table, with what the server says; Server with 55P03 when the table was not free within the time; those of the session.
+/// Table, with what the server says; Server with 55P03 when the table was not free within the time; those of
+/// the session.
 pub async fn expect_identified(
     session: &Session,
     relation: &Relation,
@@ -133,7 +136,8 @@ pub async fn expect_identified(
     Ok(())
 }
 
-/// Has the statement begun, and not carried out. The server locks the table for that. Leaves the transaction open.
+/// Has the statement begun, and not carried out. The server locks the table for that. Leaves the transaction
+/// open.
 async fn begin(
     session: &Session,
     statement: &str,

@@ -1,5 +1,5 @@
-//! Rules (`CREATE RULE`) rewrite INSERT, UPDATE and DELETE, and not COPY: rows that come by INSERT might go elsewhere, or nowhere, and
-//! be counted as if they had come.
+//! Rules (`CREATE RULE`) rewrite INSERT, UPDATE and DELETE, and not COPY: rows that come by INSERT might go
+//! elsewhere, or nowhere, and be counted as if they had come.
 
 use crate::error::session_error;
 use crate::session::Session;
@@ -29,8 +29,8 @@ impl Event {
     }
 }
 
-/// The rules of the table on these events that are not disabled; one on UPDATE forbids ON CONFLICT even so. Those of its partitions do
-/// not count for statements that name it.
+/// The rules of the table on these events that are not disabled; one on UPDATE forbids ON CONFLICT even so.
+/// Those of its partitions do not count for statements that name it.
 const RULES_SQL: &str = "\
     SELECT pg_catalog.string_agg(r.rulename::pg_catalog.text, ', ' ORDER BY r.rulename) FROM pg_catalog.pg_rewrite r \
     WHERE r.ev_class = pg_catalog.to_regclass($1)::pg_catalog.oid AND r.ev_type::pg_catalog.text = ANY ($2) \

@@ -1,14 +1,16 @@
-//! One chunk of which the server refuses records: the others are stored and these are kept, in one transaction.
+//! One chunk of which the server refuses records: the others are stored and these are kept, in one
+//! transaction.
 //!
-//! Enters a [`CopyChunk`] whose doubtful records are set aside; leaves an [`Outcome`] and what was refused. In between:
-//! BEGIN and claim as for any chunk; the values that only the server can read are judged in one question; the rows
-//! that are certain go by one COPY; the others are shown to COPY as the file has them, under a savepoint. What a
-//! COPY refuses is cut at the line that the server names, or in the middle if it names none, and both parts are tried
-//! again ([`show`]): a record is refused only when COPY has refused it alone, or named it, with all rows before it in the
-//! table. So each row is sent at most twice for the first bad record behind it, whatever their number. Where many rows
-//! break constraints, the server is asked about all that are left at once ([`probe`]), and only the others are shown; of
-//! the chunks behind, COPY leaves such rows out itself where it can ([`filter`]). Where many are refused that no query tells, the
-//! server tries them itself ([`insertion`]).
+//! Enters a [`CopyChunk`] whose doubtful records are set aside; leaves an [`Outcome`] and what was refused.
+//! In between: BEGIN and claim as for any chunk; the values that only the server can read are judged in one
+//! question; the rows that are certain go by one COPY; the others are shown to COPY as the file has them,
+//! under a savepoint. What a COPY refuses is cut at the line that the server names, or in the middle if it
+//! names none, and both parts are tried again ([`show`]): a record is refused only when COPY has refused it
+//! alone, or named it, with all rows before it in the table. So each row is sent at most twice for the first
+//! bad record behind it, whatever their number. Where many rows break constraints, the server is asked about
+//! all that are left at once ([`probe`]), and only the others are shown; of the chunks behind, COPY leaves
+//! such rows out itself where it can ([`filter`]). Where many are refused that no query tells, the server
+//! tries them itself ([`insertion`]).
 
 mod asked;
 mod filter;
@@ -62,12 +64,13 @@ impl Sqlstates {
     }
 }
 
-/// What the server says about a row, wherever it was: data, integrity, WITH CHECK OPTION, RAISE, functions; an index row that is too large.
+/// What the server says about a row, wherever it was: data, integrity, WITH CHECK OPTION, RAISE, functions;
+/// an index row that is too large.
 const ABOUT_A_ROW: Sqlstates =
     Sqlstates { classes: &["22", "23", "44", "P0", "38", "39"], states: &[sqlstate::PROGRAM_LIMIT_EXCEEDED] };
 
-/// What no row is to blame for, even where the server was at one: connections, transactions, resources, operators, the system (classes);
-/// what others hold, and tables or indexes that are damaged (states).
+/// What no row is to blame for, even where the server was at one: connections, transactions, resources,
+/// operators, the system (classes); what others hold, and tables or indexes that are damaged (states).
 const NOT_ABOUT_A_ROW: Sqlstates = Sqlstates {
     classes: &["08", "25", "28", "40", "53", "57", "58", "F0"],
     states: &[
@@ -78,8 +81,8 @@ const NOT_ABOUT_A_ROW: Sqlstates = Sqlstates {
     ],
 };
 
-/// What has failed with this SQLSTATE while the server was at a row may have failed because of it: a `tsvector` is refused with 42601, a
-/// `regclass` with 42P01, and functions raise what they like.
+/// What has failed with this SQLSTATE while the server was at a row may have failed because of it: a
+/// `tsvector` is refused with 42601, a `regclass` with 42P01, and functions raise what they like.
 pub(crate) fn may_be_of_a_row(sqlstate: &str) -> bool {
     !sqlstate.is_empty() && !NOT_ABOUT_A_ROW.hold(sqlstate)
 }
@@ -87,7 +90,8 @@ pub(crate) fn may_be_of_a_row(sqlstate: &str) -> bool {
 /// Of so many rows of a chunk, none of which is stored, none is to blame.
 const DOUBTED_MAX: usize = 1000;
 
-/// They may be refused for what is wrong with a function or trigger, and not with any of them: one that is missing has 42P01.
+/// They may be refused for what is wrong with a function or trigger, and not with any of them: one that is
+/// missing has 42P01.
 pub fn are_in_doubt(refused: &[Refused]) -> bool {
     refused.iter().all(|Refused { error, .. }| {
         let sqlstate = error.sqlstate().unwrap_or_default();
@@ -95,7 +99,8 @@ pub fn are_in_doubt(refused: &[Refused]) -> bool {
     })
 }
 
-/// The server said this about a row, not about itself, the table or the session: another row may well be stored.
+/// The server said this about a row, not about itself, the table or the session: another row may well be
+/// stored.
 pub fn is_about_a_row(error: &Error) -> bool {
     let sqlstate = error.sqlstate().unwrap_or_default();
     if error.kind() == ErrorKind::Record && sqlstate == POLICY_SQLSTATE {
@@ -115,7 +120,8 @@ pub fn is_of_constraint(error: &Error) -> bool {
     error.sqlstate().is_some_and(sqlstate::is_integrity_violation)
 }
 
-/// The table has a foreign key to itself that is enforced, so that whether it takes a row may depend on those behind.
+/// The table has a foreign key to itself that is enforced, so that whether it takes a row may depend on those
+/// behind.
 ///
 /// # Errors
 /// Those of the session, which is outside a transaction before and after.
@@ -219,12 +225,13 @@ impl<'a> Salvage<'a> {
         Ok(Some(salvage))
     }
 
-    /// Stores what the table takes; what it refuses comes back, in the order of the file. `rows` tells where each record of
-    /// the chunk stands. `bear` is told rows stored and refused so far, in the order of the file, and says when that is too
-    /// much.
+    /// Stores what the table takes; what it refuses comes back, in the order of the file. `rows` tells where
+    /// each record of the chunk stands. `bear` is told rows stored and refused so far, in the order of the
+    /// file, and says when that is too much.
     ///
     /// # Errors
-    /// As for [`commit::commit_chunk`], but for what is about a row; that of `bear`. The chunk is not in then.
+    /// As for [`commit::commit_chunk`], but for what is about a row; that of `bear`. The chunk is not in
+    /// then.
     pub async fn copy(
         &mut self,
         rows: &(dyn Fn() -> Vec<Range<usize>> + Send + Sync),
@@ -296,8 +303,8 @@ impl<'a> Salvage<'a> {
         self.outdated
     }
 
-    /// Records that no COPY would take: those that the client knows, and those with values that the server does
-    /// not read.
+    /// Records that no COPY would take: those that the client knows, and those with values that the server
+    /// does not read.
     async fn refused_for_sure(&mut self) -> Result<Vec<Refused>, ChunkError> {
         let (mut refused, mut asked) = (Vec::new(), Vec::new());
         for aside in &self.chunk.aside {
@@ -357,8 +364,8 @@ impl<'a> Salvage<'a> {
         Ok(came)
     }
 
-    /// The first record that the table refuses, all before it being in; none, if it refuses none by itself. Nothing is stored.
-    /// `rows` as for [`Salvage::copy`].
+    /// The first record that the table refuses, all before it being in; none, if it refuses none by itself.
+    /// Nothing is stored. `rows` as for [`Salvage::copy`].
     ///
     /// # Errors
     /// As for [`commit::commit_chunk`], but for what is about a row.

@@ -1,6 +1,7 @@
-//! Statements name their table and wait for its lock. Meanwhile the name may come to another table, which the statement then changes
-//! instead: a server looks the name up again when it has the lock. Whoever has changed something asks before COMMIT, when nobody else can
-//! rename the table any more, and rolls back if it was another one.
+//! Statements name their table and wait for its lock. Meanwhile the name may come to another table, which the
+//! statement then changes instead: a server looks the name up again when it has the lock. Whoever has changed
+//! something asks before COMMIT, when nobody else can rename the table any more, and rolls back if it was
+//! another one.
 
 use crate::error::session_error;
 use crate::session::Session;

@@ -1,10 +1,10 @@
-//! Sequences of columns whose values the files bring: moved past the largest value, so that the next `nextval` does not
-//! meet a row that is there.
+//! Sequences of columns whose values the files bring: moved past the largest value, so that the next
+//! `nextval` does not meet a row that is there.
 //!
-//! A sequence is moved forward only, under a lock that `nextval` waits for: between reading it and moving it, nobody
-//! takes values that would then be given out twice. Only its owner may take that lock; who may merely UPDATE it moves
-//! it without. What the column has reached is asked before: rows of this load are all in, and whatever others store meanwhile they
-//! have numbered by `nextval`, which the lock keeps.
+//! A sequence is moved forward only, under a lock that `nextval` waits for: between reading it and moving it,
+//! nobody takes values that would then be given out twice. Only its owner may take that lock; who may merely
+//! UPDATE it moves it without. What the column has reached is asked before: rows of this load are all in, and
+//! whatever others store meanwhile they have numbered by `nextval`, which the lock keeps.
 
 use crate::error::session_error;
 use crate::numbers::lock_sql;
@@ -17,13 +17,15 @@ use tokio_postgres::types::{ToSql, Type};
 /// How long the lock of a sequence is waited for: a transaction that calls `nextval` keeps it to its end.
 const LOCK_TIMEOUT: &str = "5s";
 
-/// A table up to this size is read for its largest value where no index tells it: some seconds, on any storage.
+/// A table up to this size is read for its largest value where no index tells it: some seconds, on any
+/// storage.
 pub const SCAN_BYTES_MAX: i64 = 4 << 30;
 
-/// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency), those that a
-/// default expression calls, of the column or of its domain (the expression depends on them), and those that a column of numbers
-/// owns, from which programs take values themselves. Identity columns of partitions (since PostgreSQL 17) draw from
-/// the sequence of their topmost table. A column may hold less than its sequence can give.
+/// Sequences that fill columns of `$1` named in `$2`: those of identity columns (an internal dependency),
+/// those that a default expression calls, of the column or of its domain (the expression depends on them),
+/// and those that a column of numbers owns, from which programs take values themselves. Identity columns of
+/// partitions (since PostgreSQL 17) draw from the sequence of their topmost table. A column may hold less
+/// than its sequence can give.
 const OWNED_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.seqincrement, \
            greatest(s.seqmin, holds.least), least(s.seqmax, holds.most), pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner, \
@@ -83,8 +85,8 @@ const OWNED_SQL: &str = concat!(
     ORDER BY a.attnum, c.oid"
 );
 
-/// Defaults of the columns of `$1` named in `$2`, or of their domains, that ask a sequence for a value. Nothing depends on a sequence whose
-/// name is text.
+/// Defaults of the columns of `$1` named in `$2`, or of their domains, that ask a sequence for a value.
+/// Nothing depends on a sequence whose name is text.
 const LATE_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, given.expression \
     FROM pg_catalog.pg_attribute a \
@@ -135,7 +137,8 @@ pub enum Advanced {
     Stands,
     /// It was moved.
     Moved(Moved),
-    /// Its column has reached this, behind which it has no value: moved there, every `nextval` would be an error.
+    /// Its column has reached this, behind which it has no value: moved there, every `nextval` would be an
+    /// error.
     AtItsEnd(i64),
     /// It begins anew when it has come to its end: no value of the column tells which are free.
     Cycles,
@@ -161,8 +164,8 @@ pub async fn could_fill(session: &Session, table: &Relation, columns: &[String])
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// The sequences that fill these columns of a table when a row does not bring their values; a table of more than `scan_bytes_max`
-/// is not to be read as a whole.
+/// The sequences that fill these columns of a table when a row does not bring their values; a table of more
+/// than `scan_bytes_max` is not to be read as a whole.
 ///
 /// # Errors
 /// Those of the session.
@@ -204,8 +207,8 @@ pub struct Late {
     expression: String,
 }
 
-/// Those of these columns of a table whose default asks a sequence for a value: that of [`of_columns`], or one that nobody can tell,
-/// as the application's `search_path` may decide which it is.
+/// Those of these columns of a table whose default asks a sequence for a value: that of [`of_columns`], or
+/// one that nobody can tell, as the application's `search_path` may decide which it is.
 ///
 /// # Errors
 /// Those of the session.
@@ -229,8 +232,9 @@ impl Late {
 }
 
 impl Sequence {
-    /// Moves it behind the column's largest value (its smallest, if the sequence counts down), unless it is there
-    /// already. Values beyond its bounds are none of its own. It stays where it is if it would have none to give then.
+    /// Moves it behind the column's largest value (its smallest, if the sequence counts down), unless it is
+    /// there already. Values beyond its bounds are none of its own. It stays where it is if it would have
+    /// none to give then.
     ///
     /// # Errors
     /// Server, if the role may not move it or others hold it for too long; those of the session.
@@ -282,8 +286,9 @@ impl Sequence {
         )
     }
 
-    /// One row if the sequence is behind: where it stands, what its column has reached, and with how many steps it would not come
-    /// past that: others may take the numbers between. And whether there is a value behind that.
+    /// One row if the sequence is behind: where it stands, what its column has reached, and with how many
+    /// steps it would not come past that: others may take the numbers between. And whether there is a value
+    /// behind that.
     fn behind_sql(&self, reached_sql: &str) -> String {
         format!(
             "SELECT s.last_value, s.is_called, r.reached, {} AS steps, {} AS has_next \
@@ -327,8 +332,8 @@ impl Sequence {
     }
 }
 
-/// What moves the sequence by hand: as it is run later, it may find the sequence further on by then. Values so close to its end
-/// that it would have none to give behind them do not count.
+/// What moves the sequence by hand: as it is run later, it may find the sequence further on by then. Values
+/// so close to its end that it would have none to give behind them do not count.
 pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
     let furthest = if sequence.increment > 0 { "max" } else { "min" };
     let name = quote_relation(&sequence.relation);

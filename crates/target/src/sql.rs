@@ -31,9 +31,9 @@ pub fn quote_literal(text: &str) -> String {
     out
 }
 
-/// In the transaction in which tables of howdah's own and their indexes are made: they go where the role's other tables go, and to the database's own tablespace,
-/// which takes no right, where it may make nothing there. Temporary tables need none of this: the server leaves out tablespaces
-/// that a role may not use.
+/// In the transaction in which tables of howdah's own and their indexes are made: they go where the role's
+/// other tables go, and to the database's own tablespace, which takes no right, where it may make nothing
+/// there. Temporary tables need none of this: the server leaves out tablespaces that a role may not use.
 pub(crate) const OWN_TABLESPACE_SQL: &str = "\
     SELECT pg_catalog.set_config('default_tablespace', '', true) FROM pg_catalog.pg_tablespace t \
     WHERE t.spcname = pg_catalog.current_setting('default_tablespace') \

@@ -1,8 +1,11 @@
-//! Tables in which rows wait until all of them are there: the columns that the file fills, with the types of the table's
-//! own, and nothing else that the table has but what tells a bad record while its place in the file is known.
+//! Tables in which rows wait until all of them are there: the columns that the file fills, with the types of
+//! the table's own, and nothing else that the table has but what tells a bad record while its place in the
+//! file is known.
 //!
-//! A staging table is logged, so that it outlives a crash of the server together with the receipts of its chunks; that of a check
-//! is not, so that no publication FOR ALL TABLES sends its rows to subscribers that have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it alone: it is read once.
+//! A staging table is logged, so that it outlives a crash of the server together with the receipts of its
+//! chunks; that of a check is not, so that no publication FOR ALL TABLES sends its rows to subscribers that
+//! have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it
+//! alone: it is read once.
 
 mod names;
 pub(crate) mod own;
@@ -29,8 +32,8 @@ use tokio_postgres::types::{ToSql, Type};
 /// Whoever makes the same table meanwhile is another run of the job: the next try finds it.
 const TRIES: u32 = 3;
 
-/// The columns `$2` of table `$1` in this order, as CREATE TABLE takes them; whether each may be demanded to be there
-/// (`$3` is the key), since no trigger, of a partition neither, will fill it.
+/// The columns `$2` of table `$1` in this order, as CREATE TABLE takes them; whether each may be demanded to
+/// be there (`$3` is the key), since no trigger, of a partition neither, will fill it.
 const COLUMNS_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), \
            CASE WHEN a.attcollation <> t.typcollation \
@@ -88,7 +91,8 @@ pub struct Making<'a> {
 /// Makes the staging table of a plan, unless an earlier run of the job has.
 ///
 /// # Errors
-/// Ledger, with the GRANT that helps, where the role may not; Table, when columns are gone; those of the session.
+/// Ledger, with the GRANT that helps, where the role may not; Table, when columns are gone; those of the
+/// session.
 pub async fn make(
     session: &Session,
     ledger: &Ledger,
@@ -156,7 +160,8 @@ async fn make_once(
             }
             return run("COMMIT").await;
         }
-        // Under the lock no other run of the job is within a chunk; one that waits for it copies into an empty table.
+        // Under the lock no other run of the job is within a chunk; one that waits for it copies into an
+        // empty table.
         let expect = same_table::expect_sql(oid, &staging.relation);
         run(&format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE; {expect}")).await?;
         match (ledger.has_chunks(session, job_id).await?, same) {
@@ -170,8 +175,8 @@ async fn make_once(
             }
         }
     }
-    // It was there, and another run of the job that has ended since has dropped it or given it the table's name: behind that, nobody
-    // would drop this one.
+    // It was there, and another run of the job that has ended since has dropped it or given it the table's
+    // name: behind that, nobody would drop this one.
     if ledger.is_done(session, job_id).await? {
         let message = format!("another run of job {job_id} has ended it at this moment");
         return Err(Error::new(ErrorKind::Ledger, message).with_hint("its rows are in the table"));
@@ -210,8 +215,8 @@ fn create_sql(
         more += &format!("; ALTER SEQUENCE {sequence} OWNED BY {name}.{column}");
     }
     let unlogged = if is_of_check(&staging.relation) { "UNLOGGED " } else { "" };
-    // A publication FOR ALL TABLES lets no row be deleted that nothing identifies. `default_table_access_method` may be one that
-    // deletes none.
+    // A publication FOR ALL TABLES lets no row be deleted that nothing identifies.
+    // `default_table_access_method` may be one that deletes none.
     format!(
         "{before}CREATE {unlogged}TABLE {name} ({}) USING heap WITH (autovacuum_enabled = false); \
          ALTER TABLE {name} REPLICA IDENTITY FULL{more}",
@@ -231,8 +236,8 @@ fn is_as_planned(staging: &StagingPlan, columns: &[Column], present: &[Row]) -> 
     has_place && columns.iter().all(is_there)
 }
 
-/// How columns that the files fill and the table has keep wide values in this one: the table or its staging table. Columns that are
-/// to be made will keep them as their types do, and those that are changed as before.
+/// How columns that the files fill and the table has keep wide values in this one: the table or its staging
+/// table. Columns that are to be made will keep them as their types do, and those that are changed as before.
 async fn kept_as(session: &Session, plan: &TablePlan, relation: &Relation) -> Result<Vec<String>> {
     let filled: Vec<String> = plan.fields.iter().flatten().cloned().collect();
     let kept = toast::kept_as(session.client(), &quote_relation(relation), &filled).await;
@@ -244,8 +249,8 @@ fn borders(staging: &StagingPlan, key: &[String]) -> Option<Relation> {
     if key.is_empty() { None } else { borders::table(&staging.relation) }
 }
 
-/// Gives columns the types that they have got in the table since rows wait, which [`expect_same_types`] has found to be wider:
-/// records that are still to come may need them.
+/// Gives columns the types that they have got in the table since rows wait, which [`expect_same_types`] has
+/// found to be wider: records that are still to come may need them.
 fn widen_sql(
     plan: &TablePlan,
     staging: &StagingPlan,
@@ -318,8 +323,8 @@ fn missing(relation: &Relation, wanted: &[&String], found: &[Row]) -> Error {
     ))
 }
 
-/// Columns that the table is going to have and has not yet, or has with another type: nothing is changed for a check. What collation
-/// those have that are there already is not told here.
+/// Columns that the table is going to have and has not yet, or has with another type: nothing is changed for
+/// a check. What collation those have that are there already is not told here.
 fn columns_to_be(plan: &TablePlan) -> Vec<Column> {
     let key = plan.create.iter().flat_map(|create| &create.primary_key);
     let key: Vec<&String> = key.collect();
@@ -336,8 +341,8 @@ fn columns_to_be(plan: &TablePlan) -> Vec<Column> {
         .collect()
 }
 
-/// Writes down how the table is dropped, and that the receipts of what is in it go with it unless its rows have come
-/// into their table.
+/// Writes down how the table is dropped, and that the receipts of what is in it go with it unless its rows
+/// have come into their table.
 pub(crate) async fn note(
     session: &Session,
     ledger: &Ledger,
@@ -386,7 +391,8 @@ pub fn drop_sql(ledger: &Ledger, job_id: &str, staging: &Relation) -> String {
     )
 }
 
-/// The same of a table that may have foreign keys, whose drop locks the tables that they refer to: others would wait behind it.
+/// The same of a table that may have foreign keys, whose drop locks the tables that they refer to: others
+/// would wait behind it.
 pub(crate) fn drop_new_sql(ledger: &Ledger, job_id: &str, new: &Relation, lock_timeout_ms: u64) -> String {
     let drop = drop_sql(ledger, job_id, new);
     format!("SET LOCAL lock_timeout = {lock_timeout_ms}; {drop}; SET LOCAL lock_timeout = 0")

@@ -1,7 +1,8 @@
 //! Reading the catalogs while others drop what stands in them.
 //!
-//! A query sees the catalogs as of its beginning, and functions that spell a definition look it up as it is at that moment. Of what is
-//! gone by then some of them say NULL, and some fail with an internal error (`cache lookup failed`). Source: `src/backend/utils/adt/ruleutils.c`.
+//! A query sees the catalogs as of its beginning, and functions that spell a definition look it up as it is
+//! at that moment. Of what is gone by then some of them say NULL, and some fail with an internal error
+//! (`cache lookup failed`). Source: `src/backend/utils/adt/ruleutils.c`.
 
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use std::time::Duration;
@@ -52,7 +53,8 @@ impl FromSql<'_> for Any {
     }
 }
 
-/// One reading, which is done again while what it reads is gone from under it. Each try leaves its transaction.
+/// One reading, which is done again while what it reads is gone from under it. Each try leaves its
+/// transaction.
 #[derive(Default)]
 pub(crate) struct Reading {
     tries: u32,

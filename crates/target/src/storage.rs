@@ -1,5 +1,6 @@
-//! The files in which the server keeps a table and its partitions. TRUNCATE gives a table a new one, and so do VACUUM FULL, CLUSTER and
-//! ALTER TABLE where it writes all rows anew: whose files are the ones that they were has not been emptied by TRUNCATE.
+//! The files in which the server keeps a table and its partitions. TRUNCATE gives a table a new one, and so
+//! do VACUUM FULL, CLUSTER and ALTER TABLE where it writes all rows anew: whose files are the ones that they
+//! were has not been emptied by TRUNCATE.
 
 use crate::error::session_error;
 use crate::session::Session;
@@ -40,12 +41,13 @@ impl StorageFiles {
     }
 }
 
-/// A count that only a warning hangs on waits for a lock no longer than this, and goes on no longer than this.
+/// A count that only a warning hangs on waits for a lock no longer than this, and goes on no longer than
+/// this.
 const COUNT_WITHIN_MS: u32 = 10_000;
 const COUNT_LOCK_WITHIN_MS: u32 = 1000;
 
-/// The rows of the table, if these are fewer than `expected`. `None` also where the role does not see all of them, where somebody has the
-/// table to himself, and where it has too many to be counted within ten seconds.
+/// The rows of the table, if these are fewer than `expected`. `None` also where the role does not see all of
+/// them, where somebody has the table to himself, and where it has too many to be counted within ten seconds.
 ///
 /// # Errors
 /// Those of the session.

@@ -1,10 +1,12 @@
-//! A table and all its partitions on every level, as the catalog tells them. `pg_partition_tree` and `pg_relation_size` wait for the
-//! locks of partitions; these wait for nobody, so that whoever only looks is held up by no one.
+//! A table and all its partitions on every level, as the catalog tells them. `pg_partition_tree` and
+//! `pg_relation_size` wait for the locks of partitions; these wait for nobody, so that whoever only looks is
+//! held up by no one.
 //!
-//! A partition that is being detached (DETACH CONCURRENTLY) counts until that is done: what is on it is still tied to the table. Who
-//! sends rows has to leave it out (`is_detached`).
+//! A partition that is being detached (DETACH CONCURRENTLY) counts until that is done: what is on it is still
+//! tied to the table. Who sends rows has to leave it out (`is_detached`).
 
-/// `WITH RECURSIVE tree (parent, level, is_detached, oid)`, from the OID that this expression, and what follows it of its SELECT, says.
+/// `WITH RECURSIVE tree (parent, level, is_detached, oid)`, from the OID that this expression, and what
+/// follows it of its SELECT, says.
 macro_rules! tree_of {
     ($root:literal) => {
         concat!(
@@ -21,8 +23,8 @@ macro_rules! tree_of {
 }
 pub(crate) use tree_of;
 
-/// The bytes of the relation with this row of `pg_class`. Of one that somebody has, or wants, for himself alone, what the last VACUUM or
-/// ANALYZE has counted: its size is not told to others until he is done.
+/// The bytes of the relation with this row of `pg_class`. Of one that somebody has, or wants, for himself
+/// alone, what the last VACUUM or ANALYZE has counted: its size is not told to others until he is done.
 macro_rules! bytes_of {
     ($class:literal) => {
         concat!(

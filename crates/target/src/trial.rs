@@ -1,7 +1,7 @@
-//! A schema for tables that are only measured: made for one run under a name that nobody has, and dropped with all that
-//! is in it. Tables in it have the shape of another: its columns, defaults, indexes and CHECK constraints; no foreign
-//! keys, no triggers, no partitions. Defaults draw from sequences in the same schema, so that those of the other table
-//! stay where they are.
+//! A schema for tables that are only measured: made for one run under a name that nobody has, and dropped
+//! with all that is in it. Tables in it have the shape of another: its columns, defaults, indexes and CHECK
+//! constraints; no foreign keys, no triggers, no partitions. Defaults draw from sequences in the same schema,
+//! so that those of the other table stay where they are.
 
 use crate::error::session_error;
 use crate::session::Session;
@@ -11,7 +11,8 @@ use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 
-/// Columns of `$1` whose default calls a sequence, and whether the sequence's values are such as a new one gives.
+/// Columns of `$1` whose default calls a sequence, and whether the sequence's values are such as a new one
+/// gives.
 const DRAWING_SQL: &str = "\
     SELECT DISTINCT a.attname::pg_catalog.text, \
            a.atttypid IN ('int2'::pg_catalog.regtype::pg_catalog.oid, 'int4'::pg_catalog.regtype::pg_catalog.oid, 'int8'::pg_catalog.regtype::pg_catalog.oid, \
@@ -55,8 +56,8 @@ async fn schema_error(session: &Session, error: &tokio_postgres::Error) -> Error
 /// Makes the empty table `to`, shaped like `from`.
 ///
 /// # Errors
-/// Table, for a default that draws from a sequence in a way that cannot be told apart from using it; Server, when the
-/// table may not be read (LIKE needs SELECT); those of the session.
+/// Table, for a default that draws from a sequence in a way that cannot be told apart from using it; Server,
+/// when the table may not be read (LIKE needs SELECT); those of the session.
 pub async fn create_like(session: &Session, from: &Relation, to: &Relation) -> Result<()> {
     let doing = "making a table for the measurement";
     let (source, name) = (quote_relation(from), quote_relation(to));

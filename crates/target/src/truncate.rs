@@ -13,8 +13,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, SimpleQueryMessage};
 
-/// Tables that are not emptied with it and refer to it or to one of its partitions. The server looks for these where a table is partitioned or has triggers, which a foreign key that is NOT ENFORCED does not give it, and counts that
-/// too then (`heap_truncate_check_FKs`).
+/// Tables that are not emptied with it and refer to it or to one of its partitions. The server looks for
+/// these where a table is partitioned or has triggers, which a foreign key that is NOT ENFORCED does not give
+/// it, and counts that too then (`heap_truncate_check_FKs`).
 const FORBIDS_SQL: &str = "\
     SELECT (SELECT pg_catalog.string_agg(DISTINCT pg_catalog.format('%s.%s', n.nspname, r.relname), ', ') \
             FROM tree JOIN pg_catalog.pg_constraint f ON f.confrelid = tree.oid AND f.contype = 'f' \
@@ -34,8 +35,8 @@ const FOLLOWS_SQL: &str = "\
       AND coalesce((pg_catalog.to_jsonb(f) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
     GROUP BY 1 ORDER BY 1";
 
-/// What the server does to rows of other tables when rows of this one are deleted, by their foreign keys: the middle of a
-/// sentence; `None`: nothing.
+/// What the server does to rows of other tables when rows of this one are deleted, by their foreign keys: the
+/// middle of a sentence; `None`: nothing.
 ///
 /// # Errors
 /// Those of the session.
@@ -56,7 +57,8 @@ pub async fn follows_delete(session: &Session, relation: &Relation) -> Result<Op
     Ok((!follows.is_empty()).then(|| follows.join(" and ")))
 }
 
-/// Why the table cannot be emptied, before anything is done. The right to do so is among [`crate::session::rights`].
+/// Why the table cannot be emptied, before anything is done. The right to do so is among
+/// [`crate::session::rights`].
 ///
 /// # Errors
 /// Table, with the reason; those of the session.
@@ -79,13 +81,14 @@ pub async fn check(session: &Session, relation: &Relation) -> Result<()> {
     Ok(())
 }
 
-/// Empties the table, unless a run of the job has. A partitioned table is emptied with its partitions; tables that inherit
-/// from one stay as they are. Sequences go on where they are. What the ledger has noted of chunks of these files, whose rows
-/// go with it, is forgotten: where it has lost that the table was emptied, they are not what the table is to hold.
+/// Empties the table, unless a run of the job has. A partitioned table is emptied with its partitions; tables
+/// that inherit from one stay as they are. Sequences go on where they are. What the ledger has noted of
+/// chunks of these files, whose rows go with it, is forgotten: where it has lost that the table was emptied,
+/// they are not what the table is to hold.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within the time, or another job is loading into it, which may pass; Table for
-/// what the server refuses; those of ledger and session.
+/// Server with 55P03 when the table was not free within the time, or another job is loading into it, which
+/// may pass; Table for what the server refuses; those of ledger and session.
 pub async fn empty(
     session: &Session,
     ledger: &Ledger,
@@ -114,7 +117,8 @@ pub async fn empty(
             None => Ok(()),
         };
         if table.kind == RelationKind::Foreign {
-            // LOCK TABLE is not for foreign tables: TRUNCATE (PostgreSQL 14) takes the lock. Not every wrapper can undo it.
+            // LOCK TABLE is not for foreign tables: TRUNCATE (PostgreSQL 14) takes the lock. Not every
+            // wrapper can undo it.
             expect_free().await?;
             run(&format!("TRUNCATE TABLE {name}")).await?;
         } else {
@@ -140,8 +144,8 @@ const SEES_ALL_SQL: &str = "\
            AND NOT pg_catalog.row_security_active(c.oid) \
     FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
-/// The table holds no row. `None`: the role cannot tell, as it does not see all rows. A lock is waited for no longer than
-/// `lock_timeout_ms`.
+/// The table holds no row. `None`: the role cannot tell, as it does not see all rows. A lock is waited for no
+/// longer than `lock_timeout_ms`.
 ///
 /// # Errors
 /// Server with 55P03 when the table was not free within the time; those of the session.

@@ -7,15 +7,18 @@ use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use std::collections::BTreeSet;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Of the rows that the last statistics were made from, more than so many that are new, changed or gone make them stale: autovacuum's
-/// own default (`autovacuum_analyze_scale_factor`), which this comes before by a minute or, where autovacuum is off, for good.
+/// Of the rows that the last statistics were made from, more than so many that are new, changed or gone make
+/// them stale: autovacuum's own default (`autovacuum_analyze_scale_factor`), which this comes before by a
+/// minute or, where autovacuum is off, for good.
 const GROWN_SHARE: f64 = 0.1;
 
-/// How long a table is waited for that others hold. Autovacuum gives way within a second (`deadlock_timeout`).
+/// How long a table is waited for that others hold. Autovacuum gives way within a second
+/// (`deadlock_timeout`).
 const LOCK_TIMEOUT: &str = "10s";
 
-/// Renews the statistics of a table unless `rows`, which are new, changed or gone, are few among those that it had. A table that somebody else
-/// holds, which may be autovacuum doing the same, is passed over: then this is false.
+/// Renews the statistics of a table unless `rows`, which are new, changed or gone, are few among those that
+/// it had. A table that somebody else holds, which may be autovacuum doing the same, is passed over: then
+/// this is false.
 ///
 /// # Errors
 /// Server with 42501, if the role may not; those of the session.
@@ -54,9 +57,10 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// How many came since `before` for want of `max_wal_size`, at most. Commands ask for checkpoints, too (CREATE DATABASE of
-    /// PostgreSQL 13 for two), but the server itself does behind `max_wal_size / (1 + checkpoint_completion_target)` of WAL at the
-    /// earliest (its page "WAL Configuration"), which is half of it or more.
+    /// How many came since `before` for want of `max_wal_size`, at most. Commands ask for checkpoints, too
+    /// (CREATE DATABASE of PostgreSQL 13 for two), but the server itself does behind
+    /// `max_wal_size / (1 + checkpoint_completion_target)` of WAL at the earliest (its page "WAL
+    /// Configuration"), which is half of it or more.
     #[must_use]
     pub fn forced_since(&self, before: &Self) -> u64 {
         let wal_bytes = self.wal_end_bytes.saturating_sub(before.wal_end_bytes);
@@ -130,8 +134,8 @@ const EXPRESSIONS_SQL: &str = "\
     JOIN pg_catalog.pg_index i ON i.indrelid = wanted.relation AND i.indexprs IS NOT NULL \
     JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid AND c.relname = wanted.name";
 
-/// The tables, by OID, of those of these indexes that are on expressions, each given by its table and its name. The values of expressions
-/// have statistics of their own, which are lost with the index.
+/// The tables, by OID, of those of these indexes that are on expressions, each given by its table and its
+/// name. The values of expressions have statistics of their own, which are lost with the index.
 ///
 /// # Errors
 /// Those of the session.
@@ -143,8 +147,8 @@ pub async fn on_expressions(session: &Session, indexes: &[(u32, &str)]) -> Resul
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// What autovacuum asks itself before it vacuums a table for the sake of rows that were inserted. Of those, `$2` at least: before PostgreSQL 15
-/// the server counts them half a second late.
+/// What autovacuum asks itself before it vacuums a table for the sake of rows that were inserted. Of those,
+/// `$2` at least: before PostgreSQL 15 the server counts them half a second late.
 const DUE_SQL: &str = "\
     SELECT t >= 0::pg_catalog.float8 AND greatest(pg_catalog.pg_stat_get_ins_since_vacuum(c.oid), $2)::pg_catalog.float8 > t + s * greatest(c.reltuples, 0) \
     FROM pg_catalog.pg_class c, \
@@ -152,9 +156,9 @@ const DUE_SQL: &str = "\
          pg_catalog.float8(pg_catalog.current_setting('autovacuum_vacuum_insert_scale_factor')) AS s \
     WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
-/// Does at once what autovacuum, which was kept away, would do at its next visit: marks the pages of new rows as visible
-/// to all, if there are many among the table's. `inserted` rows of them are known. True if that was so: then statistics are due as well. A
-/// table that somebody else holds is passed over.
+/// Does at once what autovacuum, which was kept away, would do at its next visit: marks the pages of new rows
+/// as visible to all, if there are many among the table's. `inserted` rows of them are known. True if that
+/// was so: then statistics are due as well. A table that somebody else holds is passed over.
 ///
 /// # Errors
 /// Those of the session.
@@ -171,7 +175,8 @@ pub async fn vacuum_if_due(session: &Session, relation: &Relation, inserted: u64
     Ok(is_due)
 }
 
-/// Whether the server would VACUUM or ANALYZE table `$1` for this role; the role; whether there is a right to that, which can be granted.
+/// Whether the server would VACUUM or ANALYZE table `$1` for this role; the role; whether there is a right to
+/// that, which can be granted.
 const MAY_SQL: &str = "\
     SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE') OR pg_catalog.pg_has_role(d.datdba, 'USAGE') \
            OR CASE WHEN v.grantable THEN pg_catalog.has_table_privilege(c.oid, 'MAINTAIN') ELSE false END, \

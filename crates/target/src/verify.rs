@@ -1,11 +1,12 @@
 //! What is stored, compared with what is read again.
 //!
-//! A row carries the transaction that has stored it (`xmin`), and the ledger knows those of each chunk. So one scan of a
-//! table tells how many rows each chunk has left there, whoever writes beside, and the sum of the hashes of their values.
-//! A chunk that is read again goes into a temporary table of the same columns, where the same server reads its values as it
-//! read them the first time, and is summed up there. Each session makes one, which COMMIT empties: a table for each chunk
-//! would leave its rows in the catalogs behind, dead. Sums do not depend on the order of rows, nothing is larger than a
-//! chunk, and no value leaves the server.
+//! A row carries the transaction that has stored it (`xmin`), and the ledger knows those of each chunk. So
+//! one scan of a table tells how many rows each chunk has left there, whoever writes beside, and the sum of
+//! the hashes of their values. A chunk that is read again goes into a temporary table of the same columns,
+//! where the same server reads its values as it read them the first time, and is summed up there. Each
+//! session makes one, which COMMIT empties: a table for each chunk would leave its rows in the catalogs
+//! behind, dead. Sums do not depend on the order of rows, nothing is larger than a chunk, and no value leaves
+//! the server.
 
 use crate::commit::{self, ChunkError, ChunkTarget, CopyProgress, Phase};
 use crate::copy::{aim as aim_copy, stream, unchanged};
@@ -59,8 +60,8 @@ pub struct TableSums {
     pub others: Sum,
 }
 
-/// The hash of a row's values in these columns. Their text tells all values apart that the server tells apart, but for
-/// types that do not show all that they hold.
+/// The hash of a row's values in these columns. Their text tells all values apart that the server tells
+/// apart, but for types that do not show all that they hold.
 pub(crate) fn hash_sql(columns: &[String]) -> String {
     let fields: Vec<String> = columns.iter().map(|name| format!("t.{}", quote_ident(name))).collect();
     format!(
@@ -78,8 +79,8 @@ pub struct Summed<'a> {
     pub of_others: bool,
 }
 
-/// Sums up what the table holds of each chunk of the job, or of all that one transaction has stored under the first of them. As many
-/// processes of the server scan the table as it allows, up to `sessions`.
+/// Sums up what the table holds of each chunk of the job, or of all that one transaction has stored under the
+/// first of them. As many processes of the server scan the table as it allows, up to `sessions`.
 ///
 /// # Errors
 /// Those of the session.
@@ -125,8 +126,8 @@ pub async fn stored(
     Ok(stored)
 }
 
-/// How many rows of a table one transaction has stored that the job knows nothing of: of these, the one with the most.
-/// ALTER TABLE that writes a table anew has stored all of its rows.
+/// How many rows of a table one transaction has stored that the job knows nothing of: of these, the one with
+/// the most. ALTER TABLE that writes a table anew has stored all of its rows.
 ///
 /// # Errors
 /// Those of the session.
@@ -199,8 +200,8 @@ pub struct Compared {
     pub columns: Vec<String>,
 }
 
-/// Reads a chunk into the temporary table of a plan made by [`aim`], sums it up there, and leaves that table behind, empty. Chunks
-/// that are summed up together may be one here.
+/// Reads a chunk into the temporary table of a plan made by [`aim`], sums it up there, and leaves that table
+/// behind, empty. Chunks that are summed up together may be one here.
 ///
 /// # Errors
 /// As [`commit::commit_chunk`].
@@ -304,8 +305,8 @@ async fn read_and_sum(
     Ok(compared)
 }
 
-/// Makes the temporary table anew. One for each table would have COMMIT empty all of them each time. WITH NO DATA the
-/// table itself is not looked into: types, lengths and collations are taken from its definition.
+/// Makes the temporary table anew. One for each table would have COMMIT empty all of them each time. WITH NO
+/// DATA the table itself is not looked into: types, lengths and collations are taken from its definition.
 fn make_sql(relation: &Relation, columns: &[String]) -> String {
     let to = read_into();
     format!(

@@ -1,7 +1,8 @@
 //! A wall clock that jumps, for howdah and for servers, while the machine's own stays as it is.
 //!
-//! Enters: seconds to be added from now on. Leaves: the environment of a process that reads such a clock. It is a
-//! shared library that stands before the C library's functions; monotonic clocks, which no jump moves, are untouched.
+//! Enters: seconds to be added from now on. Leaves: the environment of a process that reads such a clock. It
+//! is a shared library that stands before the C library's functions; monotonic clocks, which no jump moves,
+//! are untouched.
 
 use crate::place::scratch;
 use std::fs::{File, Permissions};

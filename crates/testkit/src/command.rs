@@ -1,7 +1,8 @@
 //! Runs the `howdah` binary: to its end, to a signal, or to kill -9.
 //!
 //! Enters: the path of the binary (only the tests of its own crate know it), arguments, environment. Leaves:
-//! exit code or signal, and all it wrote. The caller's `PG*`, `AWS_*` and `HOWDAH_*` variables do not leak in.
+//! exit code or signal, and all it wrote. The caller's `PG*`, `AWS_*` and `HOWDAH_*` variables do not leak
+//! in.
 
 use crate::fifo::Writer;
 use parking_lot::Mutex;
@@ -106,8 +107,8 @@ impl HowdahCommand {
 
     /// Starts it.
     pub fn spawn(&self) -> Running {
-        // Each becomes what comes behind it, so that signals reach the program. SIGHUP does even where whoever started the tests had
-        // them ignore it, as `nohup` does.
+        // Each becomes what comes behind it, so that signals reach the program. SIGHUP does even where
+        // whoever started the tests had them ignore it, as `nohup` does.
         let mut line: Vec<OsString> = vec!["env".into(), "--default-signal=HUP".into()];
         if let Some(bytes) = self.address_space_bytes {
             line.extend(["prlimit".into(), format!("--as={bytes}").into()]);

@@ -1,4 +1,5 @@
-//! One connection that is kept, for tests that ask hundreds of times: SQL and bytes enter, rows or the server's error leave.
+//! One connection that is kept, for tests that ask hundreds of times: SQL and bytes enter, rows or the
+//! server's error leave.
 
 use crate::background::block_on;
 use crate::database::{Row, text};

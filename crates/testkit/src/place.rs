@@ -33,8 +33,9 @@ pub fn scratch() -> TempDir {
     scratch_below(&parent)
 }
 
-/// A folder as [`scratch`] makes it for the data of a server that need not outlive the machine: in memory where that has room.
-/// Each test makes and drops databases of three hundred files; ext4 took ten times the processor time of tmpfs for them.
+/// A folder as [`scratch`] makes it for the data of a server that need not outlive the machine: in memory
+/// where that has room. Each test makes and drops databases of three hundred files; ext4 took ten times the
+/// processor time of tmpfs for them.
 pub(crate) fn scratch_in_memory() -> TempDir {
     let memory = Path::new("/dev/shm");
     let room = statvfs(memory).map_or(0, |disk| disk.f_bavail * disk.f_frsize).min(available_memory());

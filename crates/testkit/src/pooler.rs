@@ -50,7 +50,8 @@ impl Pooler {
         Pooler::with_settings(server, PoolMode::Session, &format!("server_reset_query = {reset_sql}"))
     }
 
-    /// On a unix socket of the server's own port number in another folder; it reaches the server by its socket, too.
+    /// On a unix socket of the server's own port number in another folder; it reaches the server by its
+    /// socket, too.
     pub fn on_socket(server: &Server, mode: PoolMode) -> Pooler {
         Pooler::start(server, mode, "", true)
     }

@@ -1,8 +1,9 @@
 //! A throw-away PostgreSQL server.
 //!
 //! Leaves: a running server of a chosen major on a free port and a unix socket, made from a template in a
-//! fraction of a second, run by an unprivileged user. `fsync` is off, in memory where that has room: these servers
-//! outlive crashes of PostgreSQL, not of the machine. What a crash takes is what its processes had not yet written.
+//! fraction of a second, run by an unprivileged user. `fsync` is off, in memory where that has room: these
+//! servers outlive crashes of PostgreSQL, not of the machine. What a crash takes is what its processes had
+//! not yet written.
 
 use crate::database::{Database, execute};
 use crate::guard::Guard;
@@ -19,7 +20,8 @@ use tempfile::TempDir;
 /// The majors `cargo xtask servers` installs.
 pub const MAJORS: [u32; 3] = [13, 15, 18];
 
-/// Tests all cases at once, those of several servers most often: for tests that wait more than they compute. Panics when one did.
+/// Tests all cases at once, those of several servers most often: for tests that wait more than they compute.
+/// Panics when one did.
 pub fn side_by_side<T: Send>(cases: impl IntoIterator<Item = T>, test: impl Fn(T) + Sync) {
     let test = &test;
     std::thread::scope(|scope| {
@@ -170,8 +172,9 @@ impl Server {
         }
     }
 
-    /// Takes connections again, whether it has come back from a crash by itself or has ended for good. PostgreSQL 18 has been
-    /// seen to do neither: its startup process found no room for WAL, and the postmaster waited for it for minutes.
+    /// Takes connections again, whether it has come back from a crash by itself or has ended for good.
+    /// PostgreSQL 18 has been seen to do neither: its startup process found no room for WAL, and the
+    /// postmaster waited for it for minutes.
     pub fn revive(&self) {
         let answers = || execute(format!("{} dbname=postgres", self.socket_conninfo()), "SELECT 1").is_ok();
         let mut ended = false;

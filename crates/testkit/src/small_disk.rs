@@ -1,7 +1,7 @@
 //! A file system of its own that can be full and have room again, for servers to fill.
 //!
-//! Leaves: a mounted tmpfs, or nothing where the caller may not mount. Being full is a matter of its size, so that
-//! no ballast takes memory. Unmounted on drop, and when the test's process is killed.
+//! Leaves: a mounted tmpfs, or nothing where the caller may not mount. Being full is a matter of its size, so
+//! that no ballast takes memory. Unmounted on drop, and when the test's process is killed.
 
 use crate::guard::Guard;
 use crate::place::{give, scratch};
@@ -43,7 +43,8 @@ impl SmallDisk {
         Some(SmallDisk { _guard: guard, folder })
     }
 
-    /// The system lets this process mount something (the capability `CAP_SYS_ADMIN`), unless something else forbids it.
+    /// The system lets this process mount something (the capability `CAP_SYS_ADMIN`), unless something else
+    /// forbids it.
     pub fn is_allowed() -> bool {
         const SYS_ADMIN: u64 = 1 << 21;
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -6,8 +6,8 @@ use crate::server::{Server, ServerOptions, copy_template};
 use parking_lot::Mutex;
 
 impl Server {
-    /// A streaming standby of this server, which is stopped and started for it. The server must have been given
-    /// [`ServerOptions::replicated`].
+    /// A streaming standby of this server, which is stopped and started for it. The server must have been
+    /// given [`ServerOptions::replicated`].
     pub fn standby(&self, options: &ServerOptions) -> Server {
         let folder = scratch_in_memory();
         private_folder(&folder.path().join("run"));

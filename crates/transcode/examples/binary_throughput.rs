@@ -1,8 +1,8 @@
-//! How fast one core writes typed csv in COPY's binary format: prints MB/s of csv taken, to a null target. Of a FILE also
-//! all that a feeder does for it: read from the page cache, split, encode.
+//! How fast one core writes typed csv in COPY's binary format: prints MB/s of csv taken, to a null target. Of
+//! a FILE also all that a feeder does for it: read from the page cache, split, encode.
 //!
-//! `cargo run --release -p howdah-transcode --example binary_throughput [-- FILE]`; the file is TPC-H's lineitem as
-//! csv with a header.
+//! `cargo run --release -p howdah-transcode --example binary_throughput [-- FILE]`; the file is TPC-H's
+//! lineitem as csv with a header.
 
 #![allow(clippy::print_stdout, clippy::disallowed_types, clippy::disallowed_methods)]
 

@@ -1,4 +1,5 @@
-//! How fast a compressed file is decoded, in order and with helpers: prints MB/s of plain bytes, to a null target.
+//! How fast a compressed file is decoded, in order and with helpers: prints MB/s of plain bytes, to a null
+//! target.
 //!
 //! `cargo run --release -p howdah-transcode --example decompress_throughput FILE [HELPERS [BYTES_AHEAD]]`
 

@@ -1,5 +1,6 @@
-//! How fast one core splits: prints GB/s for quoted csv, unquoted csv and text, to a null target: by pieces that were just
-//! copied, as when a file is read, and all from where they lie, as when a range is split once more.
+//! How fast one core splits: prints GB/s for quoted csv, unquoted csv and text, to a null target: by pieces
+//! that were just copied, as when a file is read, and all from where they lie, as when a range is split once
+//! more.
 //!
 //! `cargo run --release -p howdah-transcode --example split_throughput [-- FILE csv|text]`
 

@@ -2,8 +2,8 @@
 //! inferring types and mending all start from.
 //!
 //! A quoted field begins with the quote right behind the delimiter (or the blanks that the dialect trims) and
-//! ends at the first quote that is not escaped; a quote anywhere else in an unquoted field is a datum, as
-//! in RFC 4180. (COPY lets quotes open anywhere. Where the two differ is a [`Flaw`], so nothing is read in two
+//! ends at the first quote that is not escaped; a quote anywhere else in an unquoted field is a datum, as in
+//! RFC 4180. (COPY lets quotes open anywhere. Where the two differ is a [`Flaw`], so nothing is read in two
 //! ways unnoticed.) Line endings inside quotes are data.
 
 use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Result};
@@ -123,7 +123,8 @@ impl Record {
         self.cells.iter().map(|cell| &self.text[cell.value.clone()])
     }
 
-    /// Every field is empty or blank: a blank line, one of delimiters alone, or NUL bytes that fill up a file.
+    /// Every field is empty or blank: a blank line, one of delimiters alone, or NUL bytes that fill up a
+    /// file.
     pub(crate) fn is_blank(&self) -> bool {
         self.values().all(|value| value.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()))
     }
@@ -198,8 +199,8 @@ struct Stretch {
 }
 
 impl Cells {
-    /// The rules of this dialect for a table of so many columns: what begins like a comment and has the shape of a
-    /// record is one. A sign of comments is found from a sample, and a value may begin with it later.
+    /// The rules of this dialect for a table of so many columns: what begins like a comment and has the shape
+    /// of a record is one. A sign of comments is found from a sample, and a value may begin with it later.
     ///
     /// # Errors
     /// As [`Cells::new`].
@@ -250,9 +251,9 @@ impl Cells {
         self.read_near(bytes, at_end, record, usize::MAX).unwrap_or(Next::More)
     }
 
-    /// As [`Cells::read`], but only if the record has no flaw or ends within `astray_bytes` behind its first one;
-    /// else that flaw. A quote that is taken for another lets a record run to the end of the file, and so it may be
-    /// for each line of it.
+    /// As [`Cells::read`], but only if the record has no flaw or ends within `astray_bytes` behind its first
+    /// one; else that flaw. A quote that is taken for another lets a record run to the end of the file, and
+    /// so it may be for each line of it.
     pub(crate) fn read_near(
         &self,
         bytes: &[u8],
@@ -272,8 +273,8 @@ impl Cells {
         marked.unwrap_or(Ok(Next::Comment(length)))
     }
 
-    /// The record of the table's width, flawed or not, that begins like a comment, whose first line has so many
-    /// bytes; `None` if it is a comment. Comments hold no field whose quotes close in another line.
+    /// The record of the table's width, flawed or not, that begins like a comment, whose first line has so
+    /// many bytes; `None` if it is a comment. Comments hold no field whose quotes close in another line.
     fn marked_record(
         &self,
         bytes: &[u8],
@@ -467,7 +468,8 @@ impl Cells {
         }
     }
 
-    /// A field may end behind the quote at `at`: a delimiter or a line ending follows, blanks before it or not.
+    /// A field may end behind the quote at `at`: a delimiter or a line ending follows, blanks before it or
+    /// not.
     pub(crate) fn closes(&self, bytes: &[u8], at: usize, at_end: bool) -> bool {
         let behind = self.skip_blanks(bytes, at + 1);
         match bytes.get(behind) {

@@ -1,12 +1,14 @@
 //! Looks at records that go to the server in a format that was told, for bytes that no text can hold.
 //!
-//! Enters: a chunk of whole records that are to be UTF-8. Leaves: the first one with bytes that are no character, or with a
-//! NUL, or nothing. COPY refuses such a record in every database, one of SQL_ASCII too, and says its line alone. What
-//! backslashes stand for is not looked at: the encoding of the database decides about that.
+//! Enters: a chunk of whole records that are to be UTF-8. Leaves: the first one with bytes that are no
+//! character, or with a NUL, or nothing. COPY refuses such a record in every database, one of SQL_ASCII too,
+//! and says its line alone. What backslashes stand for is not looked at: the encoding of the database decides
+//! about that.
 //!
 //! # Speed
-//! `simdutf8` and `memchr` do it. One core of a virtual machine that was busy with other work, pieces of 256 KiB in the cache: 56 GB/s of
-//! ASCII, 16 with characters beyond it in every record; the client splits 3 to 11 GB/s.
+//! `simdutf8` and `memchr` do it. One core of a virtual machine that was busy with other work, pieces of 256
+//! KiB in the cache: 56 GB/s of ASCII, 16 with characters beyond it in every record; the client splits 3 to
+//! 11 GB/s.
 
 use crate::encode::{attributes, is_storable};
 use crate::fault::Fault;
@@ -18,7 +20,8 @@ use howdah_model::{Format, FormatKind};
 #[cfg(test)]
 mod tests;
 
-/// Bytes that are searched in one go for what is broken: where much is, nothing is read more often than twice.
+/// Bytes that are searched in one go for what is broken: where much is, nothing is read more often than
+/// twice.
 const WINDOW_BYTES: usize = 64 << 10;
 
 /// Mending needs a format that is found.
@@ -35,7 +38,8 @@ pub struct Characters {
 }
 
 impl Characters {
-    /// For files of this format, which are split by these rules. `None` where they are not in UTF-8: the server judges.
+    /// For files of this format, which are split by these rules. `None` where they are not in UTF-8: the
+    /// server judges.
     pub fn new(format: &Format, rules: &Rules) -> Option<Characters> {
         let checks = is_utf8(format.encoding.as_deref());
         checks.then(|| Characters { format: format.clone(), rules: rules.clone() })
@@ -62,8 +66,8 @@ impl Characters {
     }
 }
 
-/// The field of a record in UTF-8, counted from 0, that a database of UTF-8 refuses for its bytes, be they written as they are
-/// or by backslashes.
+/// The field of a record in UTF-8, counted from 0, that a database of UTF-8 refuses for its bytes, be they
+/// written as they are or by backslashes.
 pub fn broken_field(format: &Format, record: &[u8]) -> Option<usize> {
     if let Some(broken) = first_broken(record) {
         return Some(field_behind(format, record.get(..broken)?));

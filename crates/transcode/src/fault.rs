@@ -10,7 +10,8 @@ use howdah_model::{Error, ErrorKind, Place, counted, sqlstate};
 pub(crate) const HINT: &str =
     "--lenient mends such records where it can, and leaves out and lists those that it cannot mend";
 
-/// Some files that are UTF-8 elsewhere have such bytes: read in another encoding, all the rest would be stored wrong.
+/// Some files that are UTF-8 elsewhere have such bytes: read in another encoding, all the rest would be
+/// stored wrong.
 const ENCODING_HINT: &str = "--lenient puts U+FFFD in the place of such bytes; where all of the file is in LATIN1 or WIN1252, say so with --encoding, \
                              after removing the rows that this load has stored";
 
@@ -41,7 +42,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    /// The first fault of the record that was cut from `written`. Characters are looked at if they are to be UTF-8.
+    /// The first fault of the record that was cut from `written`. Characters are looked at if they are to be
+    /// UTF-8.
     pub(crate) fn of(
         written: &[u8],
         record: &Record,
@@ -126,7 +128,8 @@ impl Fault {
         }
     }
 
-    /// As an error; `record` counts from 1, `byte` is that of the record's first byte, `column` what its field fills.
+    /// As an error; `record` counts from 1, `byte` is that of the record's first byte, `column` what its
+    /// field fills.
     pub(crate) fn error(self, record: u64, byte: u64, column: Option<String>) -> Error {
         let place = Place { record: Some(record), byte: Some(byte), column, ..Place::default() };
         Error::new(ErrorKind::Record, self.message()).at(place).with_hint(self.hint())

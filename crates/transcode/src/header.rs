@@ -79,8 +79,8 @@ pub fn record(format: &Format, eol: Option<Eol>, names: &[String]) -> Vec<u8> {
     record
 }
 
-/// The same as a dialect writes records, without the line ending. Where it has no quotes, a name has `_` in place of what
-/// would end it.
+/// The same as a dialect writes records, without the line ending. Where it has no quotes, a name has `_` in
+/// place of what would end it.
 pub fn record_of_dialect(dialect: &Dialect, names: &[String]) -> String {
     let name = |name: &String| match (dialect.quote, dialect.escape) {
         (Some(quote), escape) => {
@@ -96,8 +96,8 @@ pub fn record_of_dialect(dialect: &Dialect, names: &[String]) -> String {
     names.iter().map(name).collect::<Vec<_>>().join(&dialect.delimiter)
 }
 
-/// The field, counted from 0, that the byte behind `before` stands in, the bytes of a record up to there. Read as COPY
-/// reads fields; nothing need be valid in any encoding.
+/// The field, counted from 0, that the byte behind `before` stands in, the bytes of a record up to there.
+/// Read as COPY reads fields; nothing need be valid in any encoding.
 pub(crate) fn field_behind(format: &Format, before: &[u8]) -> usize {
     let mut ended: usize = 0;
     match format.kind {

@@ -1,21 +1,21 @@
 //! Looks at records that pass to the server untouched, for what contradicts the dialect that was found.
 //!
-//! A dialect found from a sample may be wrong about later bytes: quotes may begin after half of the file, a row may
-//! have another delimiter. COPY would refuse some of that with a message about types, and load the rest as
-//! garbage. Enters: a chunk of whole records. Leaves: the first record that is not as the
-//! [`Dialect`] says, or nothing. What is odd here is what the careful reader ([`mend`](crate::mend)) refuses, at
-//! the same record, so that it does not matter which way a file takes.
+//! A dialect found from a sample may be wrong about later bytes: quotes may begin after half of the file, a
+//! row may have another delimiter. COPY would refuse some of that with a message about types, and load the
+//! rest as garbage. Enters: a chunk of whole records. Leaves: the first record that is not as the [`Dialect`]
+//! says, or nothing. What is odd here is what the careful reader ([`mend`](crate::mend)) refuses, at the same
+//! record, so that it does not matter which way a file takes.
 //!
 //! # How
 //! Blocks of 64 bytes become bit masks ([`block`](crate::split::block)); delimiters between line endings are
 //! counted by popcount, and quotes must stand next to delimiters and line endings. Only if a mask shows
-//! something odd, the chunk is read once more, field by field, for the place and the words. Characters are checked
-//! by `simdutf8`, where there are any beyond ASCII.
+//! something odd, the chunk is read once more, field by field, for the place and the words. Characters are
+//! checked by `simdutf8`, where there are any beyond ASCII.
 //!
 //! # Speed
-//! `examples/inspect_throughput` measures it. One core of a virtual machine that was busy with other work, 1 MiB in
-//! the cache: 4 to 5 GB/s for csv and text of records of 40 to 80 bytes, 4 GB/s with characters beyond ASCII in every
-//! record. Splitting the same bytes takes about half as long.
+//! `examples/inspect_throughput` measures it. One core of a virtual machine that was busy with other work, 1
+//! MiB in the cache: 4 to 5 GB/s for csv and text of records of 40 to 80 bytes, 4 GB/s with characters beyond
+//! ASCII in every record. Splitting the same bytes takes about half as long.
 
 use crate::cells::{Cells, Flaw, Next, Record};
 use crate::dialect::copy_escape;
@@ -152,14 +152,15 @@ impl Inspector {
         })
     }
 
-    /// For files that go to this server (`server_version_num`): before version 18 a line `\.` of a csv file ends
-    /// the data, and what follows it is lost without a word.
+    /// For files that go to this server (`server_version_num`): before version 18 a line `\.` of a csv file
+    /// ends the data, and what follows it is lost without a word.
     #[must_use]
     pub fn for_server(self, server_version: u32) -> Inspector {
         Inspector { has_marker: self.is_csv && server_version < VERSION_MARKER_STRICT, ..self }
     }
 
-    /// For a table of whose columns these, by field, hold no text: `\N` in them is COPY's NULL, which the sample did not have.
+    /// For a table of whose columns these, by field, hold no text: `\N` in them is COPY's NULL, which the
+    /// sample did not have.
     #[must_use]
     pub fn for_typed(self, typed: Vec<bool>) -> Inspector {
         let is_known = self.quoting == Quoting::Text || self.knows_null_word;
@@ -167,8 +168,8 @@ impl Inspector {
         Inspector { no_null_words, ..self }
     }
 
-    /// Where the first backslash stands that may be one of COPY's text format, in records of a file of tabs that was found to have no
-    /// escapes and uses no quotes.
+    /// Where the first backslash stands that may be one of COPY's text format, in records of a file of tabs
+    /// that was found to have no escapes and uses no quotes.
     pub fn copy_escape(&self, bytes: &[u8]) -> Option<usize> {
         let quote = match self.quoting {
             Quoting::Plain => None,
@@ -184,8 +185,8 @@ impl Inspector {
         if self.is_as_told(bytes) { None } else { self.find(bytes) }
     }
 
-    /// The same behind a record that was odd: more are to be expected. The masks are not asked, which would look at all of `bytes`
-    /// for each.
+    /// The same behind a record that was odd: more are to be expected. The masks are not asked, which would
+    /// look at all of `bytes` for each.
     pub fn inspect_behind(&self, bytes: &[u8]) -> Option<Oddity> {
         if self.is_blind { None } else { self.find(bytes) }
     }

@@ -8,12 +8,14 @@
 //! 4. [`header`]: the names in a header record;
 //! 5. [`infer`]: types, names and readings of columns, from their values and headers;
 //! 6. [`encode`]: records and characters that COPY cannot take as they are, rewritten;
-//! 7. [`route`]: rows laid out by the leaf partition that takes them; [`number`]: rows with what a sequence gives them;
+//! 7. [`route`]: rows laid out by the leaf partition that takes them; [`number`]: rows with what a sequence
+//!    gives them;
 //! 8. [`sift`]: what is wrong with a record, where bad ones do not stop a load.
 //!
 //! A file in a dialect that COPY cannot be told is read by [`mend`] before it is split; bytes that pass
-//! untouched are looked at by [`inspect`], and by [`characters`] where their dialect was told. [`cells`] says what the records of a dialect are.
-//! Before any of it, [`copy_options`] reads what a user wrote about the files in COPY's own words.
+//! untouched are looked at by [`inspect`], and by [`characters`] where their dialect was told. [`cells`] says
+//! what the records of a dialect are. Before any of it, [`copy_options`] reads what a user wrote about the
+//! files in COPY's own words.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -36,8 +36,8 @@ pub struct Numberer {
 }
 
 impl Numberer {
-    /// For records of this format. `None` where a number could be taken for something else, or where the format says what
-    /// only the server can carry out.
+    /// For records of this format. `None` where a number could be taken for something else, or where the
+    /// format says what only the server can carry out.
     pub fn new(format: &Format, eol: Option<Eol>) -> Option<Numberer> {
         let taken = |byte: u8| byte.is_ascii_digit() || byte == b'-';
         let is_plain = !taken(format.delimiter) && !format.null.bytes().any(taken);
@@ -52,8 +52,9 @@ impl Numberer {
         Some(Numberer { reader, delimiter: format.delimiter, eol, is_text: format.kind == FormatKind::Text })
     }
 
-    /// Writes the records with their numbers to `out`, one buffer behind the other; how many bytes they take. `None` where
-    /// they are not read with certainty, are not as many as there are numbers, or where `out` has no room.
+    /// Writes the records with their numbers to `out`, one buffer behind the other; how many bytes they take.
+    /// `None` where they are not read with certainty, are not as many as there are numbers, or where `out`
+    /// has no room.
     pub fn records(&self, records: &[u8], numbers: &Numbers, out: &mut [&mut [u8]]) -> Option<usize> {
         let (mut from, mut at, mut row) = (0, 0, 0);
         let mut number = String::new();
@@ -83,8 +84,8 @@ impl Numberer {
     }
 }
 
-/// The same for rows in COPY's binary format, whole ones in each piece, from the header to the trailer, neither of
-/// which is written. The numbers take `number_bytes`: 2, 4 or 8.
+/// The same for rows in COPY's binary format, whole ones in each piece, from the header to the trailer,
+/// neither of which is written. The numbers take `number_bytes`: 2, 4 or 8.
 pub fn binary(
     pieces: &[&[u8]],
     numbers: &Numbers,

@@ -1,8 +1,9 @@
-//! Records that say the names of the header again, as they stand in files that were put together from several.
+//! Records that say the names of the header again, as they stand in files that were put together from
+//! several.
 //!
-//! Enters: whole records, as the file has them or as COPY text. Leaves: where such records stand. One name is searched for as
-//! bytes, so that records without it cost a pass at the speed of memory; only records that have it, and begin with the first
-//! name, are cut into fields.
+//! Enters: whole records, as the file has them or as COPY text. Leaves: where such records stand. One name is
+//! searched for as bytes, so that records without it cost a pass at the speed of memory; only records that
+//! have it, and begin with the first name, are cut into fields.
 
 use crate::cells::{Cells, Next, Record};
 use crate::encode::text_value;
@@ -28,7 +29,8 @@ pub struct RepeatedHeader {
 }
 
 impl RepeatedHeader {
-    /// In records as a file of this dialect has them. `None` where no record can be told: of one field a name may be a value.
+    /// In records as a file of this dialect has them. `None` where no record can be told: of one field a name
+    /// may be a value.
     ///
     /// # Errors
     /// `Internal` or `Usage` for a dialect that cannot be read.
@@ -68,7 +70,8 @@ impl RepeatedHeader {
         ranges.filter(|(_, range)| self.is_repeated(&records[range.clone()])).collect()
     }
 
-    /// Such records may be among these. Values that only begin with the name (`type_1` below `type`) are none.
+    /// Such records may be among these. Values that only begin with the name (`type_1` below `type`) are
+    /// none.
     pub fn may_be_among(&self, records: &[u8]) -> bool {
         self.searched.iter().any(|name| {
             let mut ends = name.find_iter(records).map(|at| records.get(at + name.needle().len()));

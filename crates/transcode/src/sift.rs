@@ -1,8 +1,9 @@
 //! What is wrong with a record, as far as it can be told without asking the server.
 //!
-//! Enters: one record and the types of its columns. Leaves: the reason for which the server's COPY is certain to refuse
-//! it (a wrong number of fields, bytes that are no characters), the values that only the server can read, or
-//! nothing. Values that COPY would take are never called wrong: PostgreSQL's `copyfromparse.c` is the measure.
+//! Enters: one record and the types of its columns. Leaves: the reason for which the server's COPY is certain
+//! to refuse it (a wrong number of fields, bytes that are no characters), the values that only the server can
+//! read, or nothing. Values that COPY would take are never called wrong: PostgreSQL's `copyfromparse.c` is
+//! the measure.
 
 use crate::encode::{BinaryEncoder, is_storable};
 use crate::header::field_behind;
@@ -12,8 +13,8 @@ use howdah_model::{
 };
 use std::ops::Range;
 
-/// Records of a chunk whose values are asked about. By the sizes of what is kept of one and sent (not measured) that is some 300 bytes
-/// each, so 15 MB for a chunk.
+/// Records of a chunk whose values are asked about. By the sizes of what is kept of one and sent (not
+/// measured) that is some 300 bytes each, so 15 MB for a chunk.
 const ASKED_MAX: usize = 50_000;
 
 /// Looks at records of one kind of file.
@@ -44,8 +45,8 @@ impl Sifter {
         Aside::new(row, range, doubt.unwrap_or(Doubt::Unknown))
     }
 
-    /// The records that are not certain to be fit, of a whole chunk. Behind so many whose values only the server can read the others
-    /// are just not known: what is asked does not fit the memory else.
+    /// The records that are not certain to be fit, of a whole chunk. Behind so many whose values only the
+    /// server can read the others are just not known: what is asked does not fit the memory else.
     pub fn all(&self, bytes: &[u8]) -> Vec<Aside> {
         let is_text = is_storable(bytes);
         let (mut found, mut start, mut row) = (Vec::new(), 0, 0);
@@ -81,8 +82,8 @@ impl Sifter {
         self.look(record, 0).map_or(Some(Doubt::Unknown), |(doubt, _)| doubt)
     }
 
-    /// What is to be said of the fields of the record that begins at `start`, and where it ends; `None` where its fields
-    /// cannot be told apart.
+    /// What is to be said of the fields of the record that begins at `start`, and where it ends; `None` where
+    /// its fields cannot be told apart.
     fn look(&self, bytes: &[u8], start: usize) -> Option<(Option<Doubt>, usize)> {
         let mut fields = self.encoder.fields(bytes, start);
         if fields.may_be_marker() {

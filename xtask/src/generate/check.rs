@@ -1,5 +1,5 @@
-//! `docs/reference/check.md`: the document that `howdah check --json` prints. The meanings are written here; a test compares
-//! the keys with those of a real report.
+//! `docs/reference/check.md`: the document that `howdah check --json` prints. The meanings are written here;
+//! a test compares the keys with those of a real report.
 
 use howdah_model::summary::Status;
 use howdah_model::{BadPlace, CheckReport, CheckedFile, Finding, NotChecked};

@@ -1,5 +1,5 @@
-//! `docs/reference/exit-codes.md`: how the command ends, and the kinds of errors. Codes and names are asked of
-//! the code; the meanings are written here.
+//! `docs/reference/exit-codes.md`: how the command ends, and the kinds of errors. Codes and names are asked
+//! of the code; the meanings are written here.
 
 use howdah_cli::Exit;
 use howdah_model::{Error, ErrorKind};

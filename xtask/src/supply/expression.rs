@@ -1,4 +1,5 @@
-//! SPDX licence expressions: `MIT OR (Apache-2.0 AND BSD-3-Clause)`, with `/` for OR as old manifests have it.
+//! SPDX licence expressions: `MIT OR (Apache-2.0 AND BSD-3-Clause)`, with `/` for OR as old manifests have
+//! it.
 
 use crate::Result;
 

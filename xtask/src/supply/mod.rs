@@ -1,8 +1,8 @@
 //! `cargo xtask supply`: what other people's packages may be, as `deny.toml` says, and the list of them.
 //!
-//! Enters: `cargo metadata` of the workspace and of the fuzz targets, as the lock files have them. Leaves: one
-//! line per offence, and the page of third-party licences. Of `cargo deny` this is what needs no database; whoever has
-//! that program gets advisories from `make check`, too.
+//! Enters: `cargo metadata` of the workspace and of the fuzz targets, as the lock files have them. Leaves:
+//! one line per offence, and the page of third-party licences. Of `cargo deny` this is what needs no
+//! database; whoever has that program gets advisories from `make check`, too.
 
 mod expression;
 mod packages;

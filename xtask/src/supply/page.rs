@@ -3,7 +3,8 @@
 use super::packages::packages;
 use std::fmt::Write;
 
-/// `docs/reference/third-party.md`. A lock file that cannot be read makes a page that says so, which no check takes.
+/// `docs/reference/third-party.md`. A lock file that cannot be read makes a page that says so, which no check
+/// takes.
 pub(crate) fn page() -> String {
     let mut text = String::from(
         "# Third-party packages\n\n\

@@ -1,4 +1,5 @@
-//! Links between the pages of the project lead somewhere: to a file that is there, and in a page to a heading of it.
+//! Links between the pages of the project lead somewhere: to a file that is there, and in a page to a heading
+//! of it.
 
 use super::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +45,8 @@ fn links(page: &Source) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// As web pages of Git servers name headings: in lower case, without punctuation, with a hyphen for each blank; a second one of the
-/// same name has a number.
+/// As web pages of Git servers name headings: in lower case, without punctuation, with a hyphen for each
+/// blank; a second one of the same name has a number.
 fn anchors(page: &Source) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for (_, line) in prose(page).filter(|(_, line)| line.starts_with('#')) {

@@ -10,6 +10,7 @@ mod names;
 mod purity;
 mod size;
 mod sources;
+mod width;
 mod words;
 
 use crate::Result;
@@ -22,12 +23,13 @@ type Rule = fn(&[Source]) -> Vec<String>;
 /// Checks every rule and names all offences at once.
 pub(crate) fn run(workspace: &Path) -> Result<()> {
     let sources = sources::tracked(workspace)?;
-    let rules: [(&str, Rule); 6] = [
+    let rules: [(&str, Rule); 7] = [
         ("imports", edges::check),
         ("links", links::check),
         ("names", names::check),
         ("purity", purity::check),
         ("size", size::check),
+        ("width", width::check),
         ("words", words::check),
     ];
     let mut offences = Vec::new();

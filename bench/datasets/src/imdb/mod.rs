@@ -1,4 +1,5 @@
-//! Look-alikes of IMDb's seven files; the crate page says which of their traits are published and which guessed.
+//! Look-alikes of IMDb's seven files; the crate page says which of their traits are published and which
+//! guessed.
 //!
 //! Titles are numbered from 1, so a `tconst` in one file is found in the others; what kind of title a
 //! number is follows from seed and number alone ([`title_kind`]), which keeps `title.basics` and

@@ -46,7 +46,8 @@ const JOBS: &[&str] = &[
 /// How many people of a title are listed: one to ten, six on average.
 const PEOPLE_WEIGHTS: [u32; 10] = [10, 9, 8, 8, 7, 8, 7, 8, 10, 25];
 
-/// Share of titles that keep the production of the title before (measured: 66 gives 7.3 bytes a row, 42 gives 8.5).
+/// Share of titles that keep the production of the title before (measured: 66 gives 7.3 bytes a row, 42 gives
+/// 8.5).
 const SAME_PRODUCTION_PERCENT: u32 = 24;
 /// Share of people replaced from one title of a production to the next.
 const GUEST_PERCENT: u32 = 25;

@@ -56,7 +56,8 @@ pub async fn check(mut options: LoadOptions, process: &Process<'_>) -> Result<Ex
     }
 }
 
-/// Options that are about rows that are stored would be followed by nothing. Those of a job file are meant for the load.
+/// Options that are about rows that are stored would be followed by nothing. Those of a job file are meant
+/// for the load.
 ///
 /// # Errors
 /// `Usage` with the name of the first.

@@ -22,7 +22,8 @@ pub async fn load(options: LoadOptions, process: &Process<'_>) -> Result<Exit> {
     run(process, job, connection, &rejected, |error| error).await
 }
 
-/// Loads a job on this connection. `advise` has the last word on what the user is told to do about an error of the load.
+/// Loads a job on this connection. `advise` has the last word on what the user is told to do about an error
+/// of the load.
 pub(super) async fn run(
     process: &Process<'_>,
     job: Job,

@@ -2,10 +2,37 @@
 
 use super::Process;
 use crate::Exit;
-use crate::options::{PgOptions, PgVerb};
+use clap::{Args, Subcommand};
 use howdah_engine::embedded::Embedded;
 use howdah_engine::model::{Error, ErrorKind, Result};
 use std::os::unix::process::CommandExt;
+
+/// Options of `pg`.
+#[derive(Debug, Args)]
+pub struct PgOptions {
+    /// What to do with the embedded server
+    #[command(subcommand)]
+    pub verb: PgVerb,
+}
+
+/// What can be done with the embedded server.
+#[derive(Debug, Subcommand)]
+pub enum PgVerb {
+    /// Start it, making its data directory the first time
+    Start,
+    /// Stop it
+    Stop,
+    /// Say whether it runs, where its data is, and which version it has
+    Status,
+    /// Print its connection string
+    Url,
+    /// Open psql on it, handing over further arguments
+    Psql {
+        /// Arguments of psql
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+}
 
 /// Starts, stops or asks it.
 ///

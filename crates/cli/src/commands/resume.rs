@@ -1,4 +1,5 @@
-//! `howdah resume`: goes on with a job where it stopped, with the options it was begun with, but for how it is run.
+//! `howdah resume`: goes on with a job where it stopped, with the options it was begun with, but for how it
+//! is run.
 
 use super::Process;
 use crate::Exit;
@@ -13,7 +14,8 @@ use howdah_engine::model::Result;
 /// Finds the job in the ledger and loads what is missing.
 ///
 /// # Errors
-/// Ledger, where others may have written what it says, unless it is named; those of the ledger and of `load`; `SourceChanged` when the files are not what they were.
+/// Ledger, where others may have written what it says, unless it is named; those of the ledger and of `load`;
+/// `SourceChanged` when the files are not what they were.
 pub async fn resume(options: &ResumeOptions, process: &Process<'_>) -> Result<Exit> {
     let connection = process.connect_again(Access::typed(&options.target)).await?;
     let schema = &ledger_schema(&options.target)?;

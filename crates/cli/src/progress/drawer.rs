@@ -1,4 +1,5 @@
-//! Writes what there is to show, on a thread of its own: a terminal or a pipe that takes nothing holds up nobody else.
+//! Writes what there is to show, on a thread of its own: a terminal or a pipe that takes nothing holds up
+//! nobody else.
 
 use super::{DRAW_EVERY, LOOK_EVERY, Line, Screen, Shared, View};
 use crate::printer::{self, Printer};

@@ -1,5 +1,5 @@
-//! Loads without a word about the file that are run again: stopped half-way, finished, their table dropped. What the
-//! first run decided holds for all.
+//! Loads without a word about the file that are run again: stopped half-way, finished, their table dropped.
+//! What the first run decided holds for all.
 
 use crate::auto::{load, shape};
 use crate::gate::{remove_gate, shut_gate_behind};
@@ -204,8 +204,8 @@ fn columns_told_by_position_are_widened_and_none_is_added() {
     assert_eq!(shape(&database, "w"), "j jsonb, d double precision, ok boolean");
 }
 
-/// A transaction has read the table and is not at its end: a change of the table has to wait for it, but readers need not
-/// wait behind the change, nor does it go on waiting when its load is stopped.
+/// A transaction has read the table and is not at its end: a change of the table has to wait for it, but
+/// readers need not wait behind the change, nor does it go on waiting when its load is stopped.
 #[test]
 fn readers_get_through_while_a_change_of_the_table_waits() {
     let files = Files::new();
@@ -265,7 +265,8 @@ fn readers_get_through_while_a_change_of_the_table_waits() {
     });
 }
 
-/// The table that a failed load has made is in the way of the next one, which knows better how the file is written.
+/// The table that a failed load has made is in the way of the next one, which knows better how the file is
+/// written.
 #[test]
 fn a_table_that_a_failed_load_has_made_for_another_header_is_told() {
     let files = Files::new();

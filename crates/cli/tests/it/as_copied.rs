@@ -1,5 +1,6 @@
-//! Random small files of the values that people keep in files, loaded into columns of text: without options or with some, the
-//! table holds what COPY reads from the same bytes when it is told all, or the load says what it was unsure of.
+//! Random small files of the values that people keep in files, loaded into columns of text: without options
+//! or with some, the table holds what COPY reads from the same bytes when it is told all, or the load says
+//! what it was unsure of.
 //!
 //! `HOWDAH_COPIED_FILES` files are tried from the seed `HOWDAH_COPIED_SEED` on.
 
@@ -8,7 +9,8 @@ use fastrand::Rng;
 use howdah_testkit::{Database, Finished, Server, asked};
 use std::fmt::Write as _;
 
-/// Above this share of files that are read otherwise, though told to be unsure, the finding of dialects is of no use.
+/// Above this share of files that are read otherwise, though told to be unsure, the finding of dialects is of
+/// no use.
 const UNSURE_AND_OTHER_MAX: f64 = 0.12;
 
 /// What the values of a column are. None is a word for NULL, which howdah finds and COPY does not.
@@ -345,7 +347,8 @@ fn shape(database: &Database, table: &str) -> Vec<(String, String)> {
     rows.into_iter().map(|row| (row[0].clone().unwrap(), row[1].clone().unwrap())).collect()
 }
 
-/// Loads the file into a table that is made for it, whose values are to be those that the server reads in the texts of the file.
+/// Loads the file into a table that is made for it, whose values are to be those that the server reads in the
+/// texts of the file.
 fn try_made(database: &Database, files: &Files, no: usize, draft: &Draft) -> End {
     let (copied, made) = (format!("texts_{no}"), format!("made_{no}"));
     let run = load(database, files, no, draft, &["--create", "--table", &made]);

@@ -1,4 +1,5 @@
-//! Files as other programs, and people with `cat`, make them: what could be read in two ways is refused, or is read as it was meant.
+//! Files as other programs, and people with `cat`, make them: what could be read in two ways is refused, or
+//! is read as it was meant.
 
 use crate::auto::load;
 use crate::scene::{Files, PATIENCE, howdah};

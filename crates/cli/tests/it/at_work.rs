@@ -1,4 +1,5 @@
-//! Loads of which only the server's side is left after a kill -9, at a statement that takes its time, or whose lock was lost.
+//! Loads of which only the server's side is left after a kill -9, at a statement that takes its time, or
+//! whose lock was lost.
 
 use crate::gate::{let_other_jobs_pass, open_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
@@ -46,7 +47,8 @@ fn the_next_run_ends_what_a_killed_one_has_left_at_work() {
     }
 }
 
-/// The server sees late that the client is gone: its session holds the job when the next run first asks who does.
+/// The server sees late that the client is gone: its session holds the job when the next run first asks who
+/// does.
 #[test]
 fn a_killed_run_that_the_server_has_not_seen_dying_is_waited_for_and_ended() {
     // Later servers see it themselves while a statement is at work.
@@ -179,8 +181,8 @@ fn a_load_whose_lock_of_the_job_was_lost_is_not_taken_for_dead() {
     });
 }
 
-/// A load of two files, with these options, that loses all its sessions behind the first, and what comes back to it when another one
-/// of the second has come to its end or has not.
+/// A load of two files, with these options, that loses all its sessions behind the first, and what comes back
+/// to it when another one of the second has come to its end or has not.
 fn away(major: u32, (mode, ends): (&[&str], bool)) {
     // Each is one chunk; either may come first.
     let plain = [csv(64, 1, 3000), csv(65, 20_001, 2000)];

@@ -1,4 +1,5 @@
-//! Files without a word about them: the dialect is found, the table made or matched, and what does not fit is said.
+//! Files without a word about them: the dialect is found, the table made or matched, and what does not fit is
+//! said.
 
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, gzip, howdah};
@@ -350,7 +351,8 @@ fn plan_shows_what_was_found_and_the_first_rows_and_makes_nothing() {
     assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname = 'trees'"), "0");
 }
 
-/// A record with a word for its number is no second line of names, and what is left out at the ends is told, also in silence.
+/// A record with a word for its number is no second line of names, and what is left out at the ends is told,
+/// also in silence.
 #[test]
 fn records_that_look_like_names_are_loaded_and_those_like_notes_are_told() {
     let files = Files::new();

@@ -1,4 +1,5 @@
-//! Compressed files whose first block is longer than what is read of other files to find how they are written.
+//! Compressed files whose first block is longer than what is read of other files to find how they are
+//! written.
 
 use crate::auto::load;
 use crate::scene::{Files, PATIENCE};

@@ -1,5 +1,5 @@
-//! Statements of a load that somebody cancels (`pg_cancel_backend`): the load ends and says why, in whatever form rows were sent, and the same
-//! command goes on.
+//! Statements of a load that somebody cancels (`pg_cancel_backend`): the load ends and says why, in whatever
+//! form rows were sent, and the same command goes on.
 
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
@@ -141,7 +141,8 @@ fn a_load_whose_vacuum_is_cancelled_is_done_and_says_so() {
     }
 }
 
-/// Those that look what the others wait for, whether there is room, and who waits for them; one of them holds the job.
+/// Those that look what the others wait for, whether there is room, and who waits for them; one of them holds
+/// the job.
 #[test]
 fn a_load_goes_on_whose_looks_at_the_server_are_cancelled() {
     let plain = csv(86, 1, ROWS);

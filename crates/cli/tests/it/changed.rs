@@ -182,7 +182,8 @@ fn a_url_that_changed_between_runs_is_refused() {
 /// A body, and after how many bytes of it the connection breaks.
 type Export = Arc<Mutex<(Vec<u8>, Option<usize>)>>;
 
-/// A web server that makes its answer anew each time and says neither how long it is nor what tells it from another one.
+/// A web server that makes its answer anew each time and says neither how long it is nor what tells it from
+/// another one.
 fn export(served: &Export) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -209,7 +210,8 @@ fn answer(stream: &mut TcpStream, body: &[u8], breaks_at: Option<usize>) {
     }
 }
 
-/// A web server like that whose answer follows from the path and the number of times that it was asked for, from 0 on.
+/// A web server like that whose answer follows from the path and the number of times that it was asked for,
+/// from 0 on.
 fn export_anew(body: impl Fn(&str, usize) -> Vec<u8> + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,7 +1,7 @@
 //! The corpus of messy files, loaded as a user loads them: no format option, a table made on the way.
 //!
-//! Each case ends in one of the ways its expectation names. Whatever the score, no case may hang, panic or hold
-//! more memory than the command was given.
+//! Each case ends in one of the ways its expectation names. Whatever the score, no case may hang, panic or
+//! hold more memory than the command was given.
 
 use crate::memory::{MEMORY_BYTES_MAX, run_and_watch};
 use crate::scene::{Files, howdah};

@@ -1,4 +1,5 @@
-//! A server that loses what it had acknowledged: the barrier notices, and the load brings it again. What somebody deletes is none of that.
+//! A server that loses what it had acknowledged: the barrier notices, and the load brings it again. What
+//! somebody deletes is none of that.
 
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip};

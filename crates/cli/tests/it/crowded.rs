@@ -63,7 +63,8 @@ fn chunks_that_lock_more_than_there_is_room_for_at_once_come_one_after_the_other
 
 const TABLES: usize = 400;
 
-/// What comes in by one transaction locks all that it comes into: the plan knows it, and who comes to that end is told what helps.
+/// What comes in by one transaction locks all that it comes into: the plan knows it, and who comes to that
+/// end is told what helps.
 #[test]
 fn rows_of_more_tables_than_there_are_locks_for_do_not_come_at_once() {
     let options =

@@ -86,7 +86,8 @@ fn what_is_not_known_again_is_done_by_its_name_alone() {
     }
 }
 
-/// What is not shown of a URL may choose the file: the ledger knows both by one name, and time and size are the same.
+/// What is not shown of a URL may choose the file: the ledger knows both by one name, and time and size are
+/// the same.
 #[test]
 fn urls_that_differ_in_what_is_not_kept_are_not_taken_for_one_another() {
     let web = Web::new().dated();

@@ -22,7 +22,8 @@ impl Killed {
         Killed::into(major, "", options)
     }
 
-    /// `t` has a key, and is a partition of `t_all` or has one, `t_leaf`, where that is the name of its `kin`.
+    /// `t` has a key, and is a partition of `t_all` or has one, `t_leaf`, where that is the name of its
+    /// `kin`.
     fn into(major: u32, kin: &str, options: &[&str]) -> Killed {
         let plain = csv(97, 1, ROWS);
         let files = Files::new();
@@ -109,7 +110,8 @@ fn a_job_does_not_go_on_behind_another_that_has_emptied_the_table() {
     }
 }
 
-/// The other one has called the table otherwise: by a partition of it, what it is a partition of, or another schema.
+/// The other one has called the table otherwise: by a partition of it, what it is a partition of, or another
+/// schema.
 #[test]
 fn a_job_does_not_go_on_behind_another_that_has_taken_rows_out_under_another_name() {
     let delete = &["--mode", "merge", "--key", "id", "--delete-missing"][..];
@@ -236,7 +238,8 @@ fn a_finished_job_is_loaded_again_into_an_empty_table_that_was_made_anew() {
     }
 }
 
-/// The ledger has times of an hour from now: the server's clock was wrong, or a standby with another one has taken over.
+/// The ledger has times of an hour from now: the server's clock was wrong, or a standby with another one has
+/// taken over.
 #[test]
 fn what_came_behind_an_emptied_table_is_known_though_the_clock_went_back() {
     for major in MAJORS {

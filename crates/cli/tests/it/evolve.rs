@@ -1,4 +1,5 @@
-//! `--evolve widen`: columns of tables that exist get a wider type where their own does not take the values, and nowhere else.
+//! `--evolve widen`: columns of tables that exist get a wider type where their own does not take the values,
+//! and nowhere else.
 
 use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE, howdah, while_waiting};

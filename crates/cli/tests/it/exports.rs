@@ -78,7 +78,8 @@ fn escapes_that_come_late_are_seen() {
     assert!(!told.contains("--format text"), "{told}");
 }
 
-/// The sample has backslashes that COPY would take for its own, and others that it would not: later ones alone prove nothing.
+/// The sample has backslashes that COPY would take for its own, and others that it would not: later ones
+/// alone prove nothing.
 #[test]
 fn paths_that_the_sample_has_are_not_said_to_be_escapes_further_on() {
     let files = Files::new();

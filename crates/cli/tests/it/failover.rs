@@ -1,5 +1,5 @@
-//! A standby that was behind takes the place of the primary: what it lacks is loaded again, and a job that it does not know is
-//! not called done.
+//! A standby that was behind takes the place of the primary: what it lacks is loaded again, and a job that it
+//! does not know is not called done.
 
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::guards::wait_for_words;
@@ -114,8 +114,8 @@ fn a_job_that_is_lost_begins_anew_and_empties_the_table_again() {
     pair.after.assert_exact("begun anew");
 }
 
-/// Rows wait in staging tables, and the table is held when they are to come in: what the new primary lacks is missed, though some of
-/// them, which others of their key overrule or the table refuses, would not be missed.
+/// Rows wait in staging tables, and the table is held when they are to come in: what the new primary lacks is
+/// missed, though some of them, which others of their key overrule or the table refuses, would not be missed.
 #[test]
 fn what_is_lost_of_rows_that_wait_is_loaded_again() {
     let plain = csv(86, 1, ROWS);
@@ -242,7 +242,8 @@ fn strike_at_the_end(pair: &Pair, load: &HowdahCommand, cut: Cut) -> (Option<i32
     })
 }
 
-/// Whatever the new primary lacks, nobody else is blamed, and where the load cannot go on, the same command can.
+/// Whatever the new primary lacks, nobody else is blamed, and where the load cannot go on, the same command
+/// can.
 #[test]
 fn who_takes_over_behind_the_rows_gets_all_of_them() {
     let plain = csv(90, 1, ROWS);
@@ -303,8 +304,8 @@ fn who_takes_over_behind_the_rows_gets_all_of_them() {
     }
 }
 
-/// What the server loses while indexes are built is missed when the job is to be closed.
-/// Behind the last row, before the index is built; `also` is lost with it. No session lives through what loses commits.
+/// What the server loses while indexes are built is missed when the job is to be closed. Behind the last row,
+/// before the index is built; `also` is lost with it. No session lives through what loses commits.
 fn lose_the_first_chunk(scene: &Scene, running: &mut Running, also: &str) {
     wait_for_words(running, "dropped from");
     // The lock lets rows come and keeps the index from being built.
@@ -363,8 +364,8 @@ fn what_is_refused_again_after_a_loss_is_listed_once() {
     scene.assert_exact("loaded again");
 }
 
-/// The last commit before the end of the job waits until the standby is cut off, and the end of the job until that standby is the
-/// primary, which knows nothing of that commit.
+/// The last commit before the end of the job waits until the standby is cut off, and the end of the job until
+/// that standby is the primary, which knows nothing of that commit.
 fn lose_the_last_commit(pair: &Pair, load: &HowdahCommand, (table, event): (&str, &str)) -> String {
     let (before, after) = (&pair.before.database, &pair.after.database);
     shut_gate_behind(before, 3);
@@ -404,7 +405,8 @@ fn lose_the_last_commit(pair: &Pair, load: &HowdahCommand, (table, event): (&str
     running.wait(PATIENCE).expect_code(0).stderr
 }
 
-/// The end of a job is not noted where the new primary lacks what had brought its rows in, or what had been put back.
+/// The end of a job is not noted where the new primary lacks what had brought its rows in, or what had been
+/// put back.
 #[test]
 fn what_is_lost_just_before_the_end_is_done_again() {
     let plain = csv(87, 1, ROWS);

@@ -414,7 +414,8 @@ fn a_file_that_was_mended_while_a_run_is_at_work_or_loaded_by_itself_since_is_no
     scene.assert_exact("loaded by itself");
 }
 
-/// It was another version when the job began, which nobody knew; killed or not, the job has known of no rows of this one.
+/// It was another version when the job began, which nobody knew; killed or not, the job has known of no rows
+/// of this one.
 #[test]
 fn a_file_that_is_again_what_another_job_has_loaded_is_not_loaded_twice() {
     let plain = [csv(87, 1, 9000), csv(88, 20_001, 6000)];

@@ -2,8 +2,8 @@
 
 use howdah_testkit::Database;
 
-/// Loads of this database wait at the claim of a chunk while so many chunks of their job are stored or claimed. They hold no lock on
-/// their table there. With `--jobs 2`, one more may come in.
+/// Loads of this database wait at the claim of a chunk while so many chunks of their job are stored or
+/// claimed. They hold no lock on their table there. With `--jobs 2`, one more may come in.
 pub(crate) fn shut_gate_behind(database: &Database, chunks: u64) {
     database.sql(&format!(
         "CREATE TABLE public.gate AS SELECT {chunks} AS chunks, NULL::text AS job_id; \

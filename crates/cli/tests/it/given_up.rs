@@ -1,4 +1,5 @@
-//! A load that has failed ends, whatever it waits for besides: locks, a server that is away, chunks that nobody wants any more.
+//! A load that has failed ends, whatever it waits for besides: locks, a server that is away, chunks that
+//! nobody wants any more.
 
 use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, gzip};
 use howdah_testkit::{Fault, HowdahCommand, Proxy, Running, Server};
@@ -8,7 +9,8 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Chunks under way are given some seconds, and the account of the load as well; the rest is for a slow machine. What is waited for takes minutes.
+/// Chunks under way are given some seconds, and the account of the load as well; the rest is for a slow
+/// machine. What is waited for takes minutes.
 const ENDS_WITHIN: Duration = Duration::from_secs(200);
 
 /// A load of a file of one chunk, and of a compressed pipe that breaks off when it is told to.

@@ -54,7 +54,8 @@ fn rows_of_a_load_that_failed_are_stored_again_where_that_is_asked_for() {
     assert_eq!(scene.database.value("SELECT count(*) FROM t"), "20001");
 }
 
-/// A load of `a.csv` and `b.csv` that has failed behind the first, and one of the second alone that has failed on its way since.
+/// A load of `a.csv` and `b.csv` that has failed behind the first, and one of the second alone that has
+/// failed on its way since.
 struct Overtaken {
     scene: Scene,
     _files: Files,
@@ -251,7 +252,8 @@ fn rows_of_a_load_that_failed_are_not_stored_again_from_the_mended_file() {
     }
 }
 
-/// A file that is written anew each day under one name is loaded, once somebody has seen to the rows of the day that failed.
+/// A file that is written anew each day under one name is loaded, once somebody has seen to the rows of the
+/// day that failed.
 #[test]
 fn a_job_that_failed_is_no_obstacle_once_its_rows_are_gone_or_known() {
     let failed = Failed::new(15);

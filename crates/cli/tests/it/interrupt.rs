@@ -7,7 +7,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Promised are two seconds; the rest is for a busy machine. Whatever is stopped would take minutes otherwise, or says so by its exit code.
+/// Promised are two seconds; the rest is for a busy machine. Whatever is stopped would take minutes
+/// otherwise, or says so by its exit code.
 const STOPS_WITHIN: Duration = Duration::from_secs(30);
 
 fn prepared(major: u32) -> (Scene, Files, PathBuf) {
@@ -205,8 +206,8 @@ fn with_a_bad_record(plain: &[u8]) -> Vec<u8> {
     [&plain[..header], b"bad", &plain[header..]].concat()
 }
 
-/// A load, perhaps with a bad record, that stands still behind its second chunk, and the connection that keeps others from reading what
-/// was rejected.
+/// A load, perhaps with a bad record, that stands still behind its second chunk, and the connection that
+/// keeps others from reading what was rejected.
 fn load_whose_rejects_are_held(
     scene: &Scene,
     (source, bad): (&Path, &Path),
@@ -217,7 +218,8 @@ fn load_whose_rejects_are_held(
         scene.load().args(["--chunk-size", "64kB", "--jobs", "1", "--on-error", "skip", "--reject-file"]);
     let mut running = load.arg(bad).args(options.iter().copied()).arg(source).spawn();
     assert!(scene.wait_for_chunks(2, || running.is_running()));
-    // Chunks come in as they are ready, and the one with the bad record is in none of the first places for certain.
+    // Chunks come in as they are ready, and the one with the bad record is in none of the first places for
+    // certain.
     let mut chunks = 2;
     while has_rejects && scene.database.value("SELECT count(*) FROM howdah.reject") == "0" {
         chunks += 1;
@@ -361,7 +363,8 @@ const NO_JOB_LOCK: &str = "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'a
 const NOBODY_ELSE: &str = "SELECT count(*) = 0 FROM pg_stat_activity WHERE datname = current_database() \
     AND pid <> pg_backend_pid() AND backend_type = 'client backend'";
 
-/// The server would notice only at the end of the statement that its client is gone, and hold the rows until then.
+/// The server would notice only at the end of the statement that its client is gone, and hold the rows until
+/// then.
 #[test]
 fn a_load_that_is_stopped_while_its_rows_come_in_leaves_no_session_at_work() {
     for (major, options) in

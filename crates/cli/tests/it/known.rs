@@ -1,4 +1,5 @@
-//! Files that another job has loaded, or is loading: while a load waits to begin, between its runs, and by other names.
+//! Files that another job has loaded, or is loading: while a load waits to begin, between its runs, and by
+//! other names.
 
 use crate::gate::{let_other_jobs_pass, open_gate, remove_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv};

@@ -1,6 +1,8 @@
-//! A table made from a sample ends as if all values had been seen first, and holds what COPY would have stored.
+//! A table made from a sample ends as if all values had been seen first, and holds what COPY would have
+//! stored.
 //!
-//! `HOWDAH_LATE_TABLES` sets the number of random tables (1,000 in the nightly run), `HOWDAH_LATE_SEED` the first.
+//! `HOWDAH_LATE_TABLES` sets the number of random tables (1,000 in the nightly run), `HOWDAH_LATE_SEED` the
+//! first.
 
 use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE};

@@ -51,8 +51,8 @@ fn load(database: &Database, source: &Path) -> HowdahCommand {
         .arg(source)
 }
 
-/// Runs stop amid the records that are left out and behind them, each at a record that is told by its place in the
-/// file; the last one ends.
+/// Runs stop amid the records that are left out and behind them, each at a record that is told by its place
+/// in the file; the last one ends.
 fn goes_on_knowing_what_was_left_out(name: &str, delimiter: &str, listed: usize) {
     let (files, plain) = (Files::new(), records(delimiter));
     let bytes = if name.ends_with(".gz") { gzip(&plain) } else { plain.clone() };

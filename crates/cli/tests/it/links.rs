@@ -1,4 +1,5 @@
-//! Sources far away: links that break, servers that fail now and then, and answers that nothing tells from one another.
+//! Sources far away: links that break, servers that fail now and then, and answers that nothing tells from
+//! one another.
 
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use crate::web::{Request, Web};
@@ -73,7 +74,8 @@ fn files_are_read_side_by_side_for_the_types_of_a_new_table() {
     assert!(web.looks_at_once() > 3, "{} at once", web.looks_at_once());
 }
 
-/// A border takes no request of its own, and a small file that the plan has seen is not fetched a second time.
+/// A border takes no request of its own, and a small file that the plan has seen is not fetched a second
+/// time.
 #[test]
 fn nothing_is_asked_for_twice() {
     let web = Web::new();

@@ -1,4 +1,5 @@
-//! Connections that are lost at every second statement of a load in turn: of one that begins at the even ones, of one that goes on at the odd ones.
+//! Connections that are lost at every second statement of a load in turn: of one that begins at the even
+//! ones, of one that goes on at the odd ones.
 
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{Fault, Proxy, Server, side_by_side};
@@ -26,7 +27,8 @@ struct Way {
     begun: bool,
 }
 
-/// Loads with the connection cut over which something is sent for this time. False where the load was over before.
+/// Loads with the connection cut over which something is sent for this time. False where the load was over
+/// before.
 fn cut_at(skip: u64, way: Way, source: &Path, plain: &[u8]) -> bool {
     let server = Server::shared(18);
     let (scene, proxy) = (Scene::new(server, &[plain]), Proxy::before_server(server));

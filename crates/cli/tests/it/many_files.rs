@@ -3,8 +3,8 @@
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{MAJORS, Server};
 
-/// Of a file of a few kilobytes, the server would take longer to plan what stands around its rows than to store them. (Smaller ones share
-/// a transaction.)
+/// Of a file of a few kilobytes, the server would take longer to plan what stands around its rows than to
+/// store them. (Smaller ones share a transaction.)
 #[test]
 fn what_each_file_runs_is_prepared_once_a_session() {
     const FILES: usize = 9;

@@ -5,7 +5,8 @@ use howdah_testkit::{Finished, HowdahCommand, Server};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// The default of `--memory`, and what the process needs besides (measured: a load of two rows peaks at 23 MB).
+/// The default of `--memory`, and what the process needs besides (measured: a load of two rows peaks at 23
+/// MB).
 pub(crate) const MEMORY_BYTES_MAX: u64 = (256 + 32) << 20;
 
 /// Runs the command and says how much memory it held at most.
@@ -21,8 +22,9 @@ pub(crate) fn run_and_watch(command: &HowdahCommand) -> (Finished, u64) {
 
 /// The most memory that the command has held so far, while it lives.
 ///
-/// Until the kernel has done with its `exec`, a process that was just started shows the memory of the one that
-/// started it, and still bears the name of that thread: seen once, as the size of this test's own process.
+/// Until the kernel has done with its `exec`, a process that was just started shows the memory of the one
+/// that started it, and still bears the name of that thread: seen once, as the size of this test's own
+/// process.
 fn peak_bytes(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     if !status.starts_with("Name:\thowdah\n") {

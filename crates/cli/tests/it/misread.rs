@@ -1,4 +1,5 @@
-//! Files that could be read as something else than they say: they are read as they are meant, told to be unsure, or refused.
+//! Files that could be read as something else than they say: they are read as they are meant, told to be
+//! unsure, or refused.
 
 use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE, gzip, howdah};
@@ -289,7 +290,8 @@ fn days_that_a_sample_does_not_show_go_by_the_order_of_the_server() {
     assert!(!told.contains("DateStyle decides"), "{told}");
 }
 
-/// Of days with years of two digits the server would refuse one, and take the others for what they may not be.
+/// Of days with years of two digits the server would refuse one, and take the others for what they may not
+/// be.
 #[test]
 fn days_that_the_order_of_the_server_cannot_be_are_refused_before_any_is_stored() {
     let mut text = "id,day\n".to_owned();
@@ -312,7 +314,8 @@ fn days_that_the_order_of_the_server_cannot_be_are_refused_before_any_is_stored(
     assert_eq!(database.value("SELECT max(day) FROM days"), "2024-12-28");
 }
 
-/// Where one column proves that the comma is a decimal sign, no other column is read otherwise without a word.
+/// Where one column proves that the comma is a decimal sign, no other column is read otherwise without a
+/// word.
 #[test]
 fn columns_of_one_file_are_not_read_in_two_spellings_without_a_word() {
     let files = Files::new();

@@ -1,4 +1,5 @@
-//! A database is dumped with its ledger and restored: its jobs find their tables there by their names. Or it is replicated.
+//! A database is dumped with its ledger and restored: its jobs find their tables there by their names. Or it
+//! is replicated.
 
 use crate::gate::{remove_gate, shut_gate_behind};
 use crate::indexes::dumped::dumped_into;
@@ -100,7 +101,8 @@ fn a_finished_job_of_an_empty_table_is_refused_in_a_database_restored_from_a_dum
     }
 }
 
-/// As it is where ledger and tables have come by logical replication, which does not carry the state of sequences.
+/// As it is where ledger and tables have come by logical replication, which does not carry the state of
+/// sequences.
 #[test]
 fn a_ledger_whose_sequences_are_behind_goes_on() {
     const BEHIND: &str = "SELECT setval(pg_get_serial_sequence('howdah.undo', 'number'), 1, false), \

@@ -69,7 +69,8 @@ fn nasty_names_of_tables_columns_files_jobs_and_ledgers_load_normally() {
             database.value(&format!("SELECT count(*) FROM howdah.job WHERE job_id = {}", literal(name))),
             "1"
         );
-        // A ledger, and a table that is made, under the name. What comes again in its column would be no name.
+        // A ledger, and a table that is made, under the name. What comes again in its column would be no
+        // name.
         let csv = format!("id,{},other\n5,plain,1\n6,plain,2\n", field(name));
         let source = files.put("made.csv", csv.as_bytes());
         let load = howdah("load").args(["--create", "--names", "keep", "--ledger", &format!("{name} l")]);

@@ -1,4 +1,5 @@
-//! Files in which NULL has several spellings, and all else is as COPY can be told: read in ranges, and sent with one.
+//! Files in which NULL has several spellings, and all else is as COPY can be told: read in ranges, and sent
+//! with one.
 
 use crate::auto::load;
 use crate::scene::{Files, PATIENCE, gzip, howdah};

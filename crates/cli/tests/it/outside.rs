@@ -1,5 +1,5 @@
-//! Rows that leave the tables of the server: to another server, or where a trigger of a view puts them. What keeps them may have
-//! committed when a crash takes the receipt.
+//! Rows that leave the tables of the server: to another server, or where a trigger of a view puts them. What
+//! keeps them may have committed when a crash takes the receipt.
 
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
@@ -189,7 +189,8 @@ fn a_foreign_table_is_emptied_and_told_with_its_own_way_out() {
     }
 }
 
-/// The server says so when the first row comes. What is old may be kept so, while rows come for other partitions.
+/// The server says so when the first row comes. What is old may be kept so, while rows come for other
+/// partitions.
 #[test]
 fn foreign_tables_that_take_no_rows_are_told_in_the_plan() {
     let files = Files::new();

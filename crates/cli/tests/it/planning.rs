@@ -15,7 +15,8 @@ fn wait_for(scene: &Scene, sql: &str, running: Option<&Running>) {
     assert!(hit, "{sql}\n{}", running.map(Running::stderr_so_far).unwrap_or_default());
 }
 
-/// Plans a load while the ledger is locked, which is what it asks first and waits for; the lock is let go behind the strike.
+/// Plans a load while the ledger is locked, which is what it asks first and waits for; the lock is let go
+/// behind the strike.
 fn plan_behind_a_lock(strike: impl FnOnce(&Scene, &Proxy, &Running)) -> String {
     let (one, two) = (csv(77, 1, 2000), csv(78, 10_000, 2000));
     let files = Files::new();

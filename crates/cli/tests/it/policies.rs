@@ -1,4 +1,5 @@
-//! Row-level security: rows of a role that policies apply to meet them, and a load that they refuse a row of says which.
+//! Row-level security: rows of a role that policies apply to meet them, and a load that they refuse a row of
+//! says which.
 
 use crate::rights::Stage;
 use crate::scene::PATIENCE;
@@ -11,7 +12,8 @@ const CHUNK: [&str; 2] = ["--chunk-size", "16kB"];
 /// The policy of the stage, which these rows break.
 const BAD: [u64; 4] = [1, 2, 1234, 4999];
 
-/// A role with the least rights that a load needs, and a policy that wants `a` to be positive. It may not read.
+/// A role with the least rights that a load needs, and a policy that wants `a` to be positive. It may not
+/// read.
 fn stage(major: u32) -> Stage {
     let stage = Stage::new(major);
     stage.sql(
@@ -222,7 +224,8 @@ fn every_mode_meets_the_policies_or_says_why_it_cannot() {
     }
 }
 
-/// A foreign key sees the rows that policies hide from the role, so that no record which leads to one is refused.
+/// A foreign key sees the rows that policies hide from the role, so that no record which leads to one is
+/// refused.
 #[test]
 fn a_foreign_key_that_leads_to_hidden_rows_is_met() {
     for major in MAJORS {

@@ -1,5 +1,5 @@
-//! What values mean is decided once for a job: another run of it, and a load of what it has rejected, read days and times as its
-//! first run did, whatever the environment, role and database say by then.
+//! What values mean is decided once for a job: another run of it, and a load of what it has rejected, read
+//! days and times as its first run did, whatever the environment, role and database say by then.
 
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, Server};
@@ -9,7 +9,8 @@ use std::path::Path;
 const ROWS: u64 = 12_000;
 const DMY: [(&str, &str); 1] = [("PGDATESTYLE", "ISO, DMY")];
 
-/// Days that are another in the other order, as a `date` or as a time without an offset; nothing says which is meant.
+/// Days that are another in the other order, as a `date` or as a time without an offset; nothing says which
+/// is meant.
 fn days() -> Vec<u8> {
     let mut text = String::new();
     for row in 0..ROWS {

@@ -1,5 +1,5 @@
-//! Real files in their own dialects, loaded with no option but a table's name: the schema is pinned, and what is
-//! stored equals what COPY stores that is told everything.
+//! Real files in their own dialects, loaded with no option but a table's name: the schema is pinned, and what
+//! is stored equals what COPY stores that is told everything.
 //!
 //! pip (and apt-get, where it is) fetches them once below `target/real`.
 
@@ -23,8 +23,8 @@ fn folder() -> &'static Path {
     })
 }
 
-/// Loads `file` and expects columns of these types (`name type, ...`; a numeric of any precision is a numeric) and
-/// the rows that COPY stores with these options.
+/// Loads `file` and expects columns of these types (`name type, ...`; a numeric of any precision is a
+/// numeric) and the rows that COPY stores with these options.
 #[track_caller]
 fn expect(file: &str, copy_options: &str, schema: &str) {
     let path = folder().join(file);

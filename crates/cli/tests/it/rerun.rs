@@ -60,7 +60,8 @@ fn what_only_another_job_can_be_given_is_said_to_be_another_job() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "2");
 }
 
-/// What says how a job is run, and not which rows it stores, its own command takes: the advice to remove rows first would lose them.
+/// What says how a job is run, and not which rows it stores, its own command takes: the advice to remove rows
+/// first would lose them.
 #[test]
 fn an_option_that_makes_no_other_job_goes_on_with_this_one() {
     let files = Files::new();

@@ -327,7 +327,8 @@ fn a_closed_ledger_is_told_with_the_rights_that_the_table_wants() {
     assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "1");
 }
 
-/// Whoever owns a ledger can have code run by whoever uses it: said where that role has no say over the table anyway.
+/// Whoever owns a ledger can have code run by whoever uses it: said where that role has no say over the table
+/// anyway.
 #[test]
 fn the_ledger_of_a_role_without_a_say_over_the_table_is_told() {
     for major in [13, 15, 18] {

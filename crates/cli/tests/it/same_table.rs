@@ -1,4 +1,5 @@
-//! Files that were loaded into a table of another name: since it was given that, or since it is a partition, or has partitions.
+//! Files that were loaded into a table of another name: since it was given that, or since it is a partition,
+//! or has partitions.
 
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::{HowdahCommand, MAJORS, Server};

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// No single run takes longer, stalls and retries included, also on a machine that is twenty times slower than usual: what has not
-/// come about by then hangs.
+/// No single run takes longer, stalls and retries included, also on a machine that is twenty times slower
+/// than usual: what has not come about by then hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 /// Ends all other sessions of the database.
 pub(crate) const END_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -29,7 +29,8 @@ pub(crate) fn howdah(verb: &str) -> HowdahCommand {
     HowdahCommand::new(env!("CARGO_BIN_EXE_howdah")).arg(verb)
 }
 
-/// Runs the first command in backquotes that begins so, with the changed text of it, by a shell that knows nothing of the server.
+/// Runs the first command in backquotes that begins so, with the changed text of it, by a shell that knows
+/// nothing of the server.
 #[track_caller]
 pub(crate) fn run_told(told: &str, begins: &str, change: impl Fn(&str) -> String) {
     let mut quoted = told.split('`').skip(1).step_by(2);
@@ -118,8 +119,8 @@ impl Scene {
         ));
     }
 
-    /// Every thousandth row takes so much longer. A trigger of the statement would keep rows from going to partitions
-    /// directly.
+    /// Every thousandth row takes so much longer. A trigger of the statement would keep rows from going to
+    /// partitions directly.
     pub(crate) fn slow_rows_down(&self, when: &str, delay: Duration) {
         self.database.sql(&format!(
             "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS \
@@ -181,7 +182,8 @@ impl Scene {
     }
 }
 
-/// Starts something that comes to wait for the lock on this relation which `held` takes, and does `then` under that lock.
+/// Starts something that comes to wait for the lock on this relation which `held` takes, and does `then`
+/// under that lock.
 pub(crate) fn while_waiting<T>(
     database: &Database,
     (held, relation): (&str, &str),
@@ -207,7 +209,8 @@ pub(crate) fn while_waiting<T>(
     })
 }
 
-/// Writes into the pipe of a load by chunks of 64 kB so slowly that its sessions wait for it most of the time, however slow the server is.
+/// Writes into the pipe of a load by chunks of 64 kB so slowly that its sessions wait for it most of the
+/// time, however slow the server is.
 pub(crate) fn write_slowly(scene: &Scene, pipe: &mut File, bytes: &[u8]) {
     let mut sent = 0;
     for part in bytes.chunks(100_000) {

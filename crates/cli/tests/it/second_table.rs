@@ -1,5 +1,5 @@
-//! Two tables one after the other in a file, the second where the sample does not reach: it is said, and the first
-//! is loaded, whatever the file is compressed by and written in.
+//! Two tables one after the other in a file, the second where the sample does not reach: it is said, and the
+//! first is loaded, whatever the file is compressed by and written in.
 
 use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE, gzip};

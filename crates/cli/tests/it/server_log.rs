@@ -1,4 +1,5 @@
-//! What a load leaves in the server's log, where its owner looks for errors: of a load that goes well, nothing.
+//! What a load leaves in the server's log, where its owner looks for errors: of a load that goes well,
+//! nothing.
 
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{MAJORS, Server, ServerOptions, side_by_side};

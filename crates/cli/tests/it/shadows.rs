@@ -1,5 +1,5 @@
-//! Operators of other schemas that fit better than the server's own, or come before them, are not called by any statement of a load;
-//! nor is what comes with tables that nobody has chosen.
+//! Operators of other schemas that fit better than the server's own, or come before them, are not called by
+//! any statement of a load; nor is what comes with tables that nobody has chosen.
 
 mod ledgers;
 
@@ -7,8 +7,8 @@ use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, HowdahCommand, Server};
 use std::path::Path;
 
-/// Operators of `public` for all pairs of these types for which PostgreSQL has none of that name and types. What calls one is
-/// logged and fails.
+/// Operators of `public` for all pairs of these types for which PostgreSQL has none of that name and types.
+/// What calls one is logged and fails.
 const DECOYS: &str = "\
     DO $do$ \
     DECLARE l text; r text; op text; \

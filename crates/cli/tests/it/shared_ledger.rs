@@ -1,4 +1,5 @@
-//! A ledger that others may write: what a killed load has left is put back or the load is refused, and it is told how to go on.
+//! A ledger that others may write: what a killed load has left is put back or the load is refused, and it is
+//! told how to go on.
 
 use crate::gate::{remove_gate, shut_gate_behind};
 use crate::rights::Stage as Least;
@@ -13,8 +14,8 @@ fn owner(stage: &Stage) -> String {
     format!("owner_{}", stage.database.name())
 }
 
-/// The load of a role that owns table and ledger, which others may write, killed when it had changed all that it changes before the
-/// first row; the same command again.
+/// The load of a role that owns table and ledger, which others may write, killed when it had changed all that
+/// it changes before the first row; the same command again.
 fn killed(stage: &Stage, options: &[&str]) -> HowdahCommand {
     let owner = owner(stage);
     stage.database.sql(&format!(
@@ -211,7 +212,8 @@ fn a_load_does_not_wait_for_who_holds_what_a_killed_check_has_left() {
     assert!(told.contains("was killed: what it has left is dropped"), "{told}");
 }
 
-/// A role that drops nothing needs no rights on the journal; but an index that others have dropped refuses nothing.
+/// A role that drops nothing needs no rights on the journal; but an index that others have dropped refuses
+/// nothing.
 #[test]
 fn a_load_that_skips_bad_records_and_does_not_see_what_others_have_dropped_says_so() {
     for major in [13, 18] {

@@ -1,4 +1,5 @@
-//! What other roles have written into a ledger, or passed off as one, is not run with the rights of whoever runs a load.
+//! What other roles have written into a ledger, or passed off as one, is not run with the rights of whoever
+//! runs a load.
 
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, MAJORS, Running, Server};
@@ -140,7 +141,8 @@ fn a_view_that_looks_like_a_ledger_is_not_read() {
     }
 }
 
-/// Tables of another role are read and written where they are what howdah makes, and not where more comes with them.
+/// Tables of another role are read and written where they are what howdah makes, and not where more comes
+/// with them.
 #[test]
 fn code_that_comes_with_the_tables_of_another_role_is_not_called() {
     for major in [13, 15, 18] {
@@ -232,7 +234,8 @@ fn triggers_of_others_on_the_tables_of_a_ledger_do_not_fire() {
     stage.expect_nothing_called("the trigger of another role");
 }
 
-/// When a row goes that it refers to, a trigger of the referring table runs; older servers run it with the rights of whoever deletes.
+/// When a row goes that it refers to, a trigger of the referring table runs; older servers run it with the
+/// rights of whoever deletes.
 #[test]
 fn a_foreign_key_of_others_on_the_tables_of_a_ledger_has_no_code_run() {
     for major in [13, 15, 18] {
@@ -405,7 +408,8 @@ fn those_who_are_no_strangers_are_put_back_for() {
     }
 }
 
-/// Whoever may write the jobs of a ledger would choose where bad records are written, with the rights of whoever goes on with a job.
+/// Whoever may write the jobs of a ledger would choose where bad records are written, with the rights of
+/// whoever goes on with a job.
 #[test]
 fn what_others_may_have_told_a_job_is_not_done_by_who_goes_on_with_it() {
     let stage = Stage::new(15);
@@ -449,7 +453,8 @@ fn what_others_may_have_told_a_job_is_not_done_by_who_goes_on_with_it() {
     rejects.args(["--ledger", "howdah"]).run(PATIENCE).expect_code(0);
 }
 
-/// Of memberships those count by which one role acts as the other, and no role that logs in is trusted for having others as members.
+/// Of memberships those count by which one role acts as the other, and no role that logs in is trusted for
+/// having others as members.
 #[test]
 fn memberships_by_which_nobody_acts_as_another_make_nobody_trusted() {
     for (major, grant, is_trusted) in [

@@ -1,4 +1,5 @@
-//! Small files share transactions: each is stored once all the same, and what is wrong with one is said of that one.
+//! Small files share transactions: each is stored once all the same, and what is wrong with one is said of
+//! that one.
 
 use crate::round_trips::BY_THE_CLOCK;
 use crate::scene::{Files, PATIENCE, howdah};
@@ -251,7 +252,8 @@ fn many_bad_records_cost_about_one_try_each() {
     }
 }
 
-/// Loads 40 files again and again, each time with another COMMIT of these cut off behind or before it; what each load tells.
+/// Loads 40 files again and again, each time with another COMMIT of these cut off behind or before it; what
+/// each load tells.
 fn with_lost_commits(skips: Range<u64>, options: &[&str]) -> Vec<Value> {
     let faults = skips.flat_map(|skip| [Fault::CutAfterCommit { skip }, Fault::CutBeforeCommit { skip }]);
     let run = |fault| {

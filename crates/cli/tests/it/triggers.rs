@@ -1,4 +1,5 @@
-//! Triggers that do not fire for the rows of a load, in each way, and constraints that are checked all the same.
+//! Triggers that do not fire for the rows of a load, in each way, and constraints that are checked all the
+//! same.
 
 use crate::gate::{move_gate_behind, open_gate, shut_gate_behind};
 use crate::indexes::{CHUNKS, load, open_entries, pause, restore, schema, wait_for};
@@ -247,7 +248,8 @@ fn constraints_that_stay_go_on_being_checked() {
         let wrong = files.put("b.csv", b"id,part,amount,note\n1000,999,1.00,wrong\n");
         let told = verb_as("load", &database, &role, &wrong).run(PATIENCE).expect_code(1).stderr;
         assert!(told.contains("23503"), "{told}");
-        // A key that is deferrable is checked by a trigger, too: a superuser's load disables what users have made.
+        // A key that is deferrable is checked by a trigger, too: a superuser's load disables what users have
+        // made.
         let (database, files, _) = prepared(
             major,
             &format!("{SCHEMA}; ALTER TABLE t ADD CONSTRAINT k UNIQUE (id) DEFERRABLE INITIALLY DEFERRED"),

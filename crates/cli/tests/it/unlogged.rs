@@ -142,8 +142,8 @@ fn what_came_before_a_table_was_unlogged_is_not_taken_for_proved() {
     assert!(!told.stderr.contains(EMPTIED));
 }
 
-/// ALTER TABLE ... SET LOGGED keeps the rows through a crash, which takes their marks. A table that a crash has emptied, and into
-/// which others have brought rows since, is another case.
+/// ALTER TABLE ... SET LOGGED keeps the rows through a crash, which takes their marks. A table that a crash
+/// has emptied, and into which others have brought rows since, is another case.
 #[test]
 fn rows_that_a_crash_has_left_are_not_loaded_twice() {
     let (files, plain) = (Files::new(), csv(16, 1, ROWS));
@@ -183,7 +183,8 @@ fn rows_that_a_crash_has_left_are_not_loaded_twice() {
     scene.assert_exact("refused");
 }
 
-/// What the job itself has emptied, and a crash has emptied behind it, is nothing that others have written anew.
+/// What the job itself has emptied, and a crash has emptied behind it, is nothing that others have written
+/// anew.
 #[test]
 fn what_the_load_itself_has_emptied_is_as_a_crash_leaves_it() {
     let (files, plain) = (Files::new(), csv(17, 1, ROWS));
@@ -215,7 +216,8 @@ fn what_the_load_itself_has_emptied_is_as_a_crash_leaves_it() {
     }
 }
 
-/// Of several files of one job some are loaded again behind a crash, by another job: the others are not there for that.
+/// Of several files of one job some are loaded again behind a crash, by another job: the others are not there
+/// for that.
 #[test]
 fn files_that_a_crash_has_taken_are_not_in_for_the_rows_of_others() {
     let (files, plain, more) = (Files::new(), csv(18, 1, 1000), csv(18, 1001, 500));

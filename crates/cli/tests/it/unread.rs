@@ -1,4 +1,5 @@
-//! A terminal or pipe that takes nothing, as of a laptop that sleeps or a pager that waits for a key, holds up no load.
+//! A terminal or pipe that takes nothing, as of a laptop that sleeps or a pager that waits for a key, holds
+//! up no load.
 
 use crate::scene::{Files, PATIENCE, Scene, csv};
 use howdah_testkit::Server;

@@ -1,4 +1,5 @@
-//! `--verify`: what is stored is compared with the sources behind the last row, and what differs is found, whoever did it.
+//! `--verify`: what is stored is compared with the sources behind the last row, and what differs is found,
+//! whoever did it.
 
 use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
@@ -328,7 +329,8 @@ fn what_was_rejected_is_not_looked_for() {
 
 #[test]
 fn records_that_howdah_reads_and_writes_anew_are_compared_as_it_wrote_them() {
-    // Days and amounts in other people's spelling, another encoding, and records that no type takes, or no mend.
+    // Days and amounts in other people's spelling, another encoding, and records that no type takes, or no
+    // mend.
     let mut text = "id;day;amount;note\n".to_owned();
     for id in 0..5000 {
         let amount =

@@ -1,4 +1,5 @@
-//! A web server of files that can be read in ranges, over links that break and with answers that fail, and what was asked of it.
+//! A web server of files that can be read in ranges, over links that break and with answers that fail, and
+//! what was asked of it.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -17,7 +18,8 @@ pub(crate) struct Request {
     pub(crate) sent: usize,
 }
 
-/// What goes wrong: for a request, and the number of those before it for the same file, the status it is refused with.
+/// What goes wrong: for a request, and the number of those before it for the same file, the status it is
+/// refused with.
 type Refuses = Box<dyn Fn(&Request, usize) -> Option<u16> + Send>;
 
 struct Served {

@@ -1,5 +1,5 @@
-//! Which of the records that do not go together are left out: they are taken one after the other in the order of the files, and
-//! each goes that conflicts with one that stays.
+//! Which of the records that do not go together are left out: they are taken one after the other in the order
+//! of the files, and each goes that conflicts with one that stays.
 
 use futures_util::stream::once;
 use futures_util::{Stream, StreamExt};
@@ -9,10 +9,12 @@ use howdah_target::check::rules::{Among, Rule};
 use std::collections::{HashMap, HashSet};
 use std::future::ready;
 
-/// So many records that go are remembered: some 40 MB, with what is told of them. Behind more, a conflict with one that goes counts as one.
+/// So many records that go are remembered: some 40 MB, with what is told of them. Behind more, a conflict
+/// with one that goes counts as one.
 pub(crate) const REMEMBERED_MAX: usize = 1 << 19;
 
-/// Why each record goes, in the order of the records: one finding by each rule, the reason first. Nothing comes of one that stays.
+/// Why each record goes, in the order of the records: one finding by each rule, the reason first. Nothing
+/// comes of one that stays.
 pub(crate) fn judged<'a>(
     found: impl Stream<Item = Result<Found>> + 'a,
     rules: &'a [Rule],
@@ -43,8 +45,8 @@ struct Judge {
 }
 
 impl Judge {
-    /// Takes what was found, in the order of the records. Where it is of another record than before, comes back why that one goes, one
-    /// finding by each rule; nothing if it stays.
+    /// Takes what was found, in the order of the records. Where it is of another record than before, comes
+    /// back why that one goes, one finding by each rule; nothing if it stays.
     fn next(&mut self, rules: &[Rule], found: Found) -> Vec<Found> {
         let before = if self.place == Some(found.place) { Vec::new() } else { self.end() };
         self.place = Some(found.place);

@@ -1,11 +1,14 @@
-//! Where a load goes on without bad records (`--on-error skip`), rows that wait in staging tables are looked at before they
-//! come into their tables: what these would refuse is kept in the ledger, as COPY's rejects are, and does not come.
+//! Where a load goes on without bad records (`--on-error skip`), rows that wait in staging tables are looked
+//! at before they come into their tables: what these would refuse is kept in the ledger, as COPY's rejects
+//! are, and does not come.
 //!
-//! The queries of `howdah check` tell which rows these are ([`ask`]). First go those that are bad by themselves, then those that do not
-//! go together, one after the other in the order of the files ([`super::judge`]). Of several records of a key (`--keep`) the one is
-//! asked about that would count; where that is left out, the next one takes its place, so that the others stay until all are found.
-//! What is found is written down and deleted from the staging tables in one transaction ([`take_away`]): a run that is killed before
-//! it has done nothing, and behind it the next run finds it done. Nothing is taken away any more when some part has come in.
+//! The queries of `howdah check` tell which rows these are ([`ask`]). First go those that are bad by
+//! themselves, then those that do not go together, one after the other in the order of the files
+//! ([`super::judge`]). Of several records of a key (`--keep`) the one is asked about that would count; where
+//! that is left out, the next one takes its place, so that the others stay until all are found. What is found
+//! is written down and deleted from the staging tables in one transaction ([`take_away`]): a run that is
+//! killed before it has done nothing, and behind it the next run finds it done. Nothing is taken away any
+//! more when some part has come in.
 
 use super::judge::{REMEMBERED_MAX, judged};
 use super::{Staged, on_session, rows_rejected, settle_duplicates, surroundings};
@@ -98,7 +101,8 @@ pub(super) async fn all(run: &Run, ledger: &Ledger, tables: &Staged<'_>, into: &
             settle_duplicates(run, ledger, into).await?;
         }
     }
-    // Behind a COMMIT whose answer is lost there is nothing left to leave out: the counts alone tell that some were.
+    // Behind a COMMIT whose answer is lost there is nothing left to leave out: the counts alone tell that
+    // some were.
     if rows_rejected(run) != noted {
         note_account(run).await?;
     }

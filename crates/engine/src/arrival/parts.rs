@@ -1,10 +1,11 @@
-//! Rows of a staging table come into their table side by side: in ranges of the key, so that no two sessions touch the same
-//! row; and, where many rows of each page of the table may change, in turns.
+//! Rows of a staging table come into their table side by side: in ranges of the key, so that no two sessions
+//! touch the same row; and, where many rows of each page of the table may change, in turns.
 //!
-//! Turns: a row that is changed finds no room on a full page, goes elsewhere, and all indexes get a new entry. What it
-//! leaves can be used as soon as its transaction is over and no older one is at work: the next change on that page stays there, and
-//! no index hears of it (PostgreSQL: "Heap-Only Tuples"). So one row of a page in three comes in the first turn, and
-//! the others find room. Between two turns of a range a session does other ranges, so that the others' transactions end.
+//! Turns: a row that is changed finds no room on a full page, goes elsewhere, and all indexes get a new
+//! entry. What it leaves can be used as soon as its transaction is over and no older one is at work: the next
+//! change on that page stays there, and no index hears of it (PostgreSQL: "Heap-Only Tuples"). So one row of
+//! a page in three comes in the first turn, and the others find room. Between two turns of a range a session
+//! does other ranges, so that the others' transactions end.
 
 use super::{at_what, on_session, surroundings, way};
 use crate::pipeline::Run;
@@ -23,24 +24,27 @@ const SESSIONS_DEFAULT: u32 = 2;
 const SESSIONS_MAX: u32 = 8;
 /// Staging tables of fewer pages (of 8 kB) are one range: opening a session takes longer than they do.
 const PAGES_MIN: u64 = 128;
-/// Ranges without turns for each of several sessions, as far as there are pages for them: new rows cost half of what changed ones do, and mostly have
-/// the largest keys, so that of two ranges one was done when the other was at half (docs/decisions/2026-11-22-merge.md).
+/// Ranges without turns for each of several sessions, as far as there are pages for them: new rows cost half
+/// of what changed ones do, and mostly have the largest keys, so that of two ranges one was done when the
+/// other was at half (docs/decisions/2026-11-22-merge.md).
 const RANGES_OF_SESSION: u32 = 2;
-/// Ranges for each session between two turns: while one does its other ranges, the transactions of the others end. Eight
-/// took as long as four.
+/// Ranges for each session between two turns: while one does its other ranges, the transactions of the others
+/// end. Eight took as long as four.
 const RANGES_BETWEEN_TURNS: u32 = 4;
-/// Pages of the staging table that a range has where it has turns: some 100,000 rows, so that what a turn has read of the table
-/// is still in memory at the next. By reckoning: not measured on a table larger than memory.
+/// Pages of the staging table that a range has where it has turns: some 100,000 rows, so that what a turn has
+/// read of the table is still in memory at the next. By reckoning: not measured on a table larger than
+/// memory.
 const PAGES_OF_RANGE: u64 = 1024;
 /// Ranges of a table; a sample of some 20,000 rows tells their borders.
 const RANGES_MAX: u64 = 1024;
-/// Rows to come for each page of the table below which turns gain nothing: few pages see two of them. By reckoning.
+/// Rows to come for each page of the table below which turns gain nothing: few pages see two of them. By
+/// reckoning.
 const ROWS_OF_PAGE_MIN: u64 = 2;
-/// Pages of the staging table, some 100,000 rows, from which on images of pages are compressed in the WAL: it takes the server's CPU 10 µs
-/// for each, which small merges wait for longer than they would for the disk.
+/// Pages of the staging table, some 100,000 rows, from which on images of pages are compressed in the WAL: it
+/// takes the server's CPU 10 µs for each, which small merges wait for longer than they would for the disk.
 const PAGES_COMPRESSED_MIN: u64 = 1024;
-/// One new row in so many, and the next turns no longer look rows up one by one: where nearly all are there, the table's statistics still
-/// hold, and looking up is cheaper than reading the range. By reckoning.
+/// One new row in so many, and the next turns no longer look rows up one by one: where nearly all are there,
+/// the table's statistics still hold, and looking up is cheaper than reading the range. By reckoning.
 const MANY_NEW: u64 = 10;
 
 /// How the rows are cut.
@@ -51,7 +55,8 @@ struct Cut {
 }
 
 impl Cut {
-    /// Of so many sessions, pages and rows of the staging table, and pages of the table, if there may be turns.
+    /// Of so many sessions, pages and rows of the staging table, and pages of the table, if there may be
+    /// turns.
     fn of(sessions: u32, pages: u64, rows: u64, table_pages: Option<u64>) -> Cut {
         let between = u64::from(sessions * RANGES_BETWEEN_TURNS);
         let many_for_each_page = table_pages.is_some_and(|pages| rows >= ROWS_OF_PAGE_MIN * pages);
@@ -76,7 +81,8 @@ impl Cut {
         }
     }
 
-    /// The parts in the order in which they are done, each with its number in the ledger, its range and its turn.
+    /// The parts in the order in which they are done, each with its number in the ledger, its range and its
+    /// turn.
     fn in_order(self, sessions: u32) -> Vec<(u32, u32, Option<u32>)> {
         let width = sessions * RANGES_BETWEEN_TURNS;
         let mut order = Vec::with_capacity(self.parts() as usize);
@@ -131,8 +137,8 @@ pub(super) async fn by_parts(run: &Run, ledger: &Ledger, into: &Into, rows: u64)
 
 async fn cutting(run: &Run, ledger: &Ledger, into: &Into, rows: u64, session: &Session) -> Result<Cutting> {
     let pages = into.staged_pages(session).await?;
-    // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn. A row may
-    // take what another one gives up, which then must not come later.
+    // Rows that come on top have pages to themselves, and records that nobody has numbered have no turn. A
+    // row may take what another one gives up, which then must not come later.
     let has_turns =
         run.plan.job.arrival.mode == Mode::Merge && into.staging.place.is_some() && !into.is_unique_besides;
     // A range of keys that lie all over the table reads all pages of it in each turn.
@@ -157,7 +163,8 @@ async fn cutting(run: &Run, ledger: &Ledger, into: &Into, rows: u64, session: &S
     })
 }
 
-/// Deletes what no record has, unless the ledger knows that it is done. Of all tables of the load, no row that the files hold may go with it.
+/// Deletes what no record has, unless the ledger knows that it is done. Of all tables of the load, no row
+/// that the files hold may go with it.
 pub(super) async fn delete_missing(run: &Run, ledger: &Ledger, into: &Into, all: &[Into]) -> Result<()> {
     run.when_open().await?;
     let all: &Vec<&Into> = &all.iter().collect();

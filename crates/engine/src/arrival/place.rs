@@ -1,6 +1,7 @@
-//! Which record it is that a table refuses when rows come in from its staging table: the server tells none. Where records are told apart by a
-//! key their places are kept, and the queries of `howdah check` find the first of those that break what the error names. What triggers and
-//! policies refuse no query finds: the rows are tried by halves.
+//! Which record it is that a table refuses when rows come in from its staging table: the server tells none.
+//! Where records are told apart by a key their places are kept, and the queries of `howdah check` find the
+//! first of those that break what the error names. What triggers and policies refuse no query finds: the rows
+//! are tried by halves.
 
 use super::judge::judged;
 use super::leave_out::is_broken;
@@ -52,7 +53,8 @@ pub(super) async fn located(
     }
 }
 
-/// Bringing the row in tells the same of it once more. Where its foreign key leads hangs on the rows that come with it.
+/// Bringing the row in tells the same of it once more. Where its foreign key leads hangs on the rows that
+/// come with it.
 fn is_told_by_storing(run: &Run, error: &Error) -> bool {
     let is_of_rows = match error.sqlstate() {
         Some(state) => {

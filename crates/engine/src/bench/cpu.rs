@@ -1,5 +1,6 @@
-//! CPU time of this process, and of a server on the same machine, read from `/proc` where there is one. Servers on other
-//! machines, in containers with process numbers of their own, and systems without `/proc` are not visible.
+//! CPU time of this process, and of a server on the same machine, read from `/proc` where there is one.
+//! Servers on other machines, in containers with process numbers of their own, and systems without `/proc`
+//! are not visible.
 
 use howdah_target::session::Backend;
 use rustix::time::{ClockId, clock_gettime};
@@ -18,7 +19,8 @@ pub(super) struct ServerCpu {
 }
 
 impl ServerCpu {
-    /// The server that this process belongs to. `None` where it is not to be seen, or its number is another's.
+    /// The server that this process belongs to. `None` where it is not to be seen, or its number is
+    /// another's.
     pub(super) fn of(backend: Backend) -> Option<ServerCpu> {
         let process = Process::read(backend.pid).filter(Process::is_server)?;
         let is_same = (process.started_us()? - backend.start_us as f64).abs() < START_TOLERANCE_US;
@@ -26,8 +28,8 @@ impl ServerCpu {
         Some(ServerCpu { postmaster: postmaster.pid })
     }
 
-    /// What all its processes have used, those that have ended included. Not only our sessions: the WAL writer works
-    /// for us as well, and a session that has ended is counted in its parent alone.
+    /// What all its processes have used, those that have ended included. Not only our sessions: the WAL
+    /// writer works for us as well, and a session that has ended is counted in its parent alone.
     pub(super) fn seconds(&self) -> Option<f64> {
         let processes = fs::read_dir("/proc").ok()?.filter_map(|entry| {
             let pid = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -40,7 +42,8 @@ impl ServerCpu {
     }
 }
 
-/// `/proc/stat` counts the start of the machine in whole seconds, and a session starts a little after its process.
+/// `/proc/stat` counts the start of the machine in whole seconds, and a session starts a little after its
+/// process.
 const START_TOLERANCE_US: f64 = 3e6;
 
 fn ticks_per_second() -> f64 {
@@ -65,7 +68,8 @@ impl Process {
         Process::parse(pid, &text)
     }
 
-    /// The name stands in parentheses and may hold some; the fields behind it are numbered from 3 in the manual.
+    /// The name stands in parentheses and may hold some; the fields behind it are numbered from 3 in the
+    /// manual.
     fn parse(pid: i32, text: &str) -> Option<Process> {
         let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();

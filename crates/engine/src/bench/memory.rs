@@ -6,8 +6,8 @@ use std::fs;
 pub(super) struct PeakMemory(());
 
 impl PeakMemory {
-    /// Begins with what the process holds now, which an allocator may have kept from earlier work. `None` where the kernel does not
-    /// count anew (`clear_refs`, proc_pid_clear_refs(5)).
+    /// Begins with what the process holds now, which an allocator may have kept from earlier work. `None`
+    /// where the kernel does not count anew (`clear_refs`, proc_pid_clear_refs(5)).
     pub(super) fn from_now() -> Option<PeakMemory> {
         fs::write("/proc/self/clear_refs", "5").ok().map(|()| PeakMemory(()))
     }

@@ -1,6 +1,6 @@
-//! A file through one COPY in one session, as `psql \copy` sends it, or `zcat | psql` where it is compressed: one
-//! thread reads and decompresses, the session sends. What stands before and behind the data is left out, as HEADER,
-//! `head` and `tail` do. Pieces are larger than psql's, so it takes no longer than with psql.
+//! A file through one COPY in one session, as `psql \copy` sends it, or `zcat | psql` where it is compressed:
+//! one thread reads and decompresses, the session sends. What stands before and behind the data is left out,
+//! as HEADER, `head` and `tail` do. Pieces are larger than psql's, so it takes no longer than with psql.
 
 use crate::{Context, Planned};
 use bytes::{Buf, Bytes};
@@ -102,8 +102,9 @@ impl Plain {
     }
 }
 
-/// What COPY is told of a file whose only secret is that NULL may be the empty field, too, or a value in some columns: nobody knows
-/// whether such fields stand beyond the sample, and where they do COPY refuses them, or stores them otherwise, as fast.
+/// What COPY is told of a file whose only secret is that NULL may be the empty field, too, or a value in some
+/// columns: nobody knows whether such fields stand beyond the sample, and where they do COPY refuses them, or
+/// stores them otherwise, as fast.
 fn with_one_null(table: &TablePlan) -> Option<Format> {
     let dialect = table.own_dialect()?;
     let mut words = dialect.nulls.iter().filter(|null| !null.is_empty());

@@ -1,4 +1,5 @@
-//! What queries find among the rows of the staging tables: counted as it comes, with the first few places of each kind.
+//! What queries find among the rows of the staging tables: counted as it comes, with the first few places of
+//! each kind.
 
 use super::kept;
 use crate::arrival::judge::judged;
@@ -146,7 +147,8 @@ fn warned_of(run: &Run, refused: Vec<Unchecked>) -> Vec<Unchecked> {
     refused
 }
 
-/// The tables are not logged, while the receipts of their chunks are: a crash of the server empties the one and keeps the other.
+/// The tables are not logged, while the receipts of their chunks are: a crash of the server empties the one
+/// and keeps the other.
 async fn expect_all(run: &Run, session: &Session) -> Result<()> {
     for (table, staging) in staged(&run.plan) {
         let (expected, got) =

@@ -1,5 +1,5 @@
-//! Bad records that COPY has taken into the staging tables, out of their files into the ledger, so that they are written to the
-//! file of bad records like the others. Which they are comes in the order of the files.
+//! Bad records that COPY has taken into the staging tables, out of their files into the ledger, so that they
+//! are written to the file of bad records like the others. Which they are comes in the order of the files.
 
 use super::reread::Files;
 use crate::arrival::judge::judged;
@@ -54,8 +54,8 @@ impl Batch<'_> {
     }
 }
 
-/// Keeps what these rules find, each record once, in one transaction. `asking` is the session that asks; returns how many
-/// records cannot be read again.
+/// Keeps what these rules find, each record once, in one transaction. `asking` is the session that asks;
+/// returns how many records cannot be read again.
 ///
 /// # Errors
 /// Those of the sessions.

@@ -1,4 +1,5 @@
-//! The account of a check, made of what COPY has refused, what queries have found, and what was counted on the way.
+//! The account of a check, made of what COPY has refused, what queries have found, and what was counted on
+//! the way.
 
 use super::findings::{self, Counted, FIRST, Findings};
 use super::reread::Files;

@@ -1,7 +1,7 @@
 //! Records of chunks that have gone by, out of their files: read once more, in order, one chunk in memory.
 //!
-//! Nothing comes of pipes, and of records that were rewritten or mended on their way: these do not stand in the file as they
-//! were counted.
+//! Nothing comes of pipes, and of records that were rewritten or mended on their way: these do not stand in
+//! the file as they were counted.
 
 use crate::Context;
 use crate::feed::{mending_shape, plain_utf8, recoding};

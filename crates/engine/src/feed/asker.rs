@@ -1,5 +1,5 @@
-//! Asks the server from a thread that feeds, which waits for the answer, for as long as its chunk is wanted: a lock that is waited for
-//! must not keep a load from ending that has failed.
+//! Asks the server from a thread that feeds, which waits for the answer, for as long as its chunk is wanted:
+//! a lock that is waited for must not keep a load from ending that has failed.
 
 use super::stored::unless;
 use crate::Context;
@@ -30,7 +30,8 @@ impl<'a> Asker<'a> {
         self.run.plan.job.arrival.lock_timeout_ms
     }
 
-    /// Does `work`, again and again while it fails in ways that may pass, as long as the job says and it is wanted.
+    /// Does `work`, again and again while it fails in ways that may pass, as long as the job says and it is
+    /// wanted.
     ///
     /// # Errors
     /// The last one of the work; [`crate::pipeline::unwanted`].

@@ -1,11 +1,12 @@
-//! Blank lines at the end of a file of one column that can only be read in order. Of a file whose end can be seen beforehand the plan
-//! leaves them out, and they are no rows of NULL here either.
+//! Blank lines at the end of a file of one column that can only be read in order. Of a file whose end can be
+//! seen beforehand the plan leaves them out, and they are no rows of NULL here either.
 
 use crate::pipeline::Run;
 use howdah_model::{Care, counted, plural, show_count};
 use howdah_transcode::dialect::blank_end;
 
-/// Where the records of the last chunk of a file end, if blank lines follow them, which are then told, and how many these are.
+/// Where the records of the last chunk of a file end, if blank lines follow them, which are then told, and
+/// how many these are.
 pub(super) fn leave_out(run: &Run, file_no: u32, records: &[u8]) -> Option<(usize, u64)> {
     let file = run.plan.file(file_no);
     let table = run.plan.table(file.table_no);

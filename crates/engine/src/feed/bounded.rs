@@ -1,7 +1,9 @@
-//! A compressed file that yields far more than it should ends with an error, before it fills the server's disk.
+//! A compressed file that yields far more than it should ends with an error, before it fills the server's
+//! disk.
 //!
-//! Memory needs no such limit: whatever a file claims, it goes through the chunks' buffers. gzip cannot yield more than
-//! 1,032 bytes for one, zstd and bzip2 a hundred thousand and more; logs and exports that people compress come to 5 to
+//! Memory needs no such limit: whatever a file claims, it goes through the chunks' buffers. gzip cannot yield
+//! more than 1,032 bytes for one, zstd and bzip2 a hundred thousand and more; logs and exports that people
+//! compress come to 5 to
 //! 100. Small files may do as they like: a table of one repeated row is no attack.
 
 use howdah_model::{Error, ErrorKind, show_size};
@@ -65,7 +67,8 @@ impl<R: Read, S: Fn() -> u64> Read for Bounded<R, S> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.plain.read(out)?;
         self.plain_bytes += count as u64;
-        // Asking how much was read touches a counter that others write to: not for files that are far from any limit.
+        // Asking how much was read touches a counter that others write to: not for files that are far from
+        // any limit.
         if self.plain_bytes > self.limit.bytes(0) {
             let stored_bytes = (self.stored_bytes)();
             if self.plain_bytes > self.limit.bytes(stored_bytes) {

@@ -93,8 +93,8 @@ impl Emitter {
         })
     }
 
-    /// Encodes and queues the records in `range` of the data buffer before the one with an `oddity`. Whichever buffer is not sent
-    /// goes back to the pool here.
+    /// Encodes and queues the records in `range` of the data buffer before the one with an `oddity`.
+    /// Whichever buffer is not sent goes back to the pool here.
     pub(super) fn emit(
         &self,
         feeder: &Feeder,
@@ -118,8 +118,8 @@ impl Emitter {
         self.send(feeder, origin, buffers, range, refusal)
     }
 
-    /// The same of records that were mended: nothing is wrong with them, but for those that are kept. What they came from is
-    /// not needed any more.
+    /// The same of records that were mended: nothing is wrong with them, but for those that are kept. What
+    /// they came from is not needed any more.
     pub(super) fn emit_mended(
         &self,
         feeder: &Feeder,
@@ -199,7 +199,8 @@ impl Emitter {
         start..start + run.tally.time(Stage::Encode, respell)
     }
 
-    /// Gives the rows their numbers and queues them. Of a chunk with doubtful records each that is sent gets its number then.
+    /// Gives the rows their numbers and queues them. Of a chunk with doubtful records each that is sent gets
+    /// its number then.
     pub(super) fn queue(
         &self,
         feeder: &Feeder,
@@ -298,8 +299,8 @@ impl Emitter {
         matches!(self.look, Some(Look::Characters(_)))
     }
 
-    /// The first record that contradicts the dialect that was found, of which COPY would store what it does not mean, or
-    /// that no database can store.
+    /// The first record that contradicts the dialect that was found, of which COPY would store what it does
+    /// not mean, or that no database can store.
     pub(super) fn look(&self, run: &Run, records: &[u8]) -> Option<Oddity> {
         self.look.as_ref()?.look(run, records)
     }
@@ -378,7 +379,8 @@ impl Emitter {
         }
     }
 
-    /// The first of the good records with a value that its column does not hold, which more records never make right.
+    /// The first of the good records with a value that its column does not hold, which more records never
+    /// make right.
     fn first_misfit(
         &self,
         feeder: &Feeder,
@@ -466,8 +468,8 @@ impl Emitter {
     }
 }
 
-/// What finds such a header among records as they are cut into chunks. Who says how files are written, in COPY's words, gets
-/// what COPY makes of them.
+/// What finds such a header among records as they are cut into chunks. Who says how files are written, in
+/// COPY's words, gets what COPY makes of them.
 fn repeated_header(table: &TablePlan, names: &[String]) -> Result<Option<RepeatedHeader>> {
     match (table.care, &table.dialect) {
         (Care::Watched, Some(dialect)) => RepeatedHeader::in_records(dialect, names),

@@ -1,5 +1,5 @@
-//! A chunk's records in the form that the server reads at least cost: COPY binary where every value is certain,
-//! else COPY text where that means the same, else as the file has them.
+//! A chunk's records in the form that the server reads at least cost: COPY binary where every value is
+//! certain, else COPY text where that means the same, else as the file has them.
 
 use crate::budget::Buffer;
 use crate::plan::chunk_format;
@@ -10,8 +10,8 @@ use howdah_transcode::sift::Sifter;
 use howdah_transcode::split::Rules;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// After so many chunks in a row that could not be binary, a further one is tried only now and then: writing most of
-/// a chunk for nothing costs the client about what it would have saved the server.
+/// After so many chunks in a row that could not be binary, a further one is tried only now and then: writing
+/// most of a chunk for nothing costs the client about what it would have saved the server.
 const FAILURES_MAX: u32 = 4;
 /// Then of so many chunks one is tried.
 const TRY_EVERY: u32 = 16;
@@ -39,8 +39,8 @@ impl Encoders {
         }
     }
 
-    /// The records in the cheapest form there is for them; none if that is their own. Buffers that are not needed go
-    /// back to the pool.
+    /// The records in the cheapest form there is for them; none if that is their own. Buffers that are not
+    /// needed go back to the pool.
     pub(super) fn encode(&self, records: &[u8], mut scratch: Vec<Buffer>) -> Option<Faster> {
         if let Some(encoder) = self.binary.as_ref().filter(|_| self.is_worth_a_try()) {
             if let Some(used) = binary(encoder, records, &mut scratch) {
@@ -57,7 +57,8 @@ impl Encoders {
         Some(Faster::whole(Form::Text, vec![buffer.freeze()]))
     }
 
-    /// The same, and the records that are not certain, which are set aside instead of spoiling the form of all others.
+    /// The same, and the records that are not certain, which are set aside instead of spoiling the form of
+    /// all others.
     pub(super) fn encode_most(
         &self,
         rules: &Rules,
@@ -90,7 +91,8 @@ impl Encoders {
     }
 }
 
-/// Writes the records that are certain as rows; how many buffers these took, and the others. `None` where most are such.
+/// Writes the records that are certain as rows; how many buffers these took, and the others. `None` where
+/// most are such.
 fn most(
     encoder: &BinaryEncoder,
     rules: &Rules,

@@ -1,8 +1,9 @@
 //! Small files that are stored together: one transaction, one claim statement and one COPY for many of them.
 //!
-//! Chunks enter as each file is read, and leave for the queue with others of their table and form. Each keeps its own claim in the
-//! ledger and its own bytes, so that they can still be stored one by one. Whatever the server must see apart goes by itself: what
-//! is held for an error, goes to leaf partitions, or is numbered by its place.
+//! Chunks enter as each file is read, and leave for the queue with others of their table and form. Each keeps
+//! its own claim in the ledger and its own bytes, so that they can still be stored one by one. Whatever the
+//! server must see apart goes by itself: what is held for an error, goes to leaf partitions, or is numbered
+//! by its place.
 
 use super::Feeder;
 use super::emit::Emitter;
@@ -16,13 +17,14 @@ use howdah_transcode::split::State;
 use std::mem;
 use std::time::{Duration, Instant};
 
-/// A larger file has a transaction of its own. What a transaction costs the server beside its rows is about what a thousand short rows
-/// cost, and these are as many bytes.
+/// A larger file has a transaction of its own. What a transaction costs the server beside its rows is about
+/// what a thousand short rows cost, and these are as many bytes.
 const FILE_BYTES_MAX: u64 = 32 << 10;
-/// The chunks that wait in one thread, for all tables, hold about so much: a part of the mebibyte that the budget has for each session.
+/// The chunks that wait in one thread, for all tables, hold about so much: a part of the mebibyte that the
+/// budget has for each session.
 const WAITING_BYTES_MAX: usize = 512 << 10;
-/// With so many together, what stands around the rows has become a small part of what each costs. Of more, more would have to be sent
-/// again when one of them is refused.
+/// With so many together, what stands around the rows has become a small part of what each costs. Of more,
+/// more would have to be sent again when one of them is refused.
 const CHUNKS_MAX: usize = 256;
 /// The files come slowly, and sessions have nothing to do: they store what is there.
 const WAITS_AT_MOST: Duration = Duration::from_secs(1);
@@ -55,8 +57,9 @@ struct Together {
 }
 
 impl Gathering {
-    /// Takes in the chunk; what has become enough for a transaction comes back, and what has to come before it: a session stores rows of a
-    /// table in the order of their files and records, so that none is in from behind a record that ends the load.
+    /// Takes in the chunk; what has become enough for a transaction comes back, and what has to come before
+    /// it: a session stores rows of a table in the order of their files and records, so that none is in from
+    /// behind a record that ends the load.
     fn add(&mut self, chunk: CopyChunk, joint: Joint) -> Vec<Cargo> {
         let (table_no, kind) = (joint.kind.table_no, &joint.kind);
         let comes_behind =
@@ -120,7 +123,8 @@ pub(super) fn is_small(file: &FilePlan) -> bool {
 /// Chunks of the file may be stored with those of others.
 fn may_join(run: &Run, plan: &Plan, file: &FilePlan) -> bool {
     let table = plan.table(file.table_no);
-    // Where a lost answer to COMMIT cannot be settled, or may be lost with the server, a chunk is less to ask about.
+    // Where a lost answer to COMMIT cannot be settled, or may be lost with the server, a chunk is less to ask
+    // about.
     let is_claimed = run.ledger.is_some() && file.version.is_some() && !table.outside;
     // What is only compared is not claimed.
     let may = run.comparison.is_some() || is_claimed;
@@ -162,15 +166,16 @@ impl Emitter {
         Some(Joint { kind: Kind { table_no: file.table_no, form, numbered, eol }, rows })
     }
 
-    /// How records end, and what the last one lacks of that. `None` where a record behind it would not be one of its own: a quote may
-    /// be open, or the line ending be part of a value.
+    /// How records end, and what the last one lacks of that. `None` where a record behind it would not be one
+    /// of its own: a quote may be open, or the line ending be part of a value.
     fn end_of_last(&self, encode: Encode, records: &[u8]) -> Option<(Eol, &'static [u8])> {
         if encode == Encode::CopyText {
             return records.ends_with(b"\n").then_some((Eol::Lf, b""));
         }
         let state = self.rules.scan(State::START, records).state;
         if state == State::INSIDE {
-            // A record that is alone in its file may end in any way. Whether a backslash ends the data may depend on what is behind it.
+            // A record that is alone in its file may end in any way. Whether a backslash ends the data may
+            // depend on what is behind it.
             let eol = self.rules.eol().or_else(|| (!records.contains(&b'\\')).then_some(Eol::Lf))?;
             let missing: &'static [u8] = match eol {
                 Eol::Lf => b"\n",
@@ -198,7 +203,8 @@ impl Feeder {
         self.send(waiting)
     }
 
-    /// Nothing waits longer than it must: for a piece that may take its time, or for further ones that come slowly.
+    /// Nothing waits longer than it must: for a piece that may take its time, or for further ones that come
+    /// slowly.
     pub(super) fn hand_over_what_is_due(&self, is_small: bool) -> bool {
         if is_small && !self.gathering.lock().is_due() {
             return true;

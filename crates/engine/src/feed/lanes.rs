@@ -1,4 +1,5 @@
-//! The rows of a chunk laid out by the leaf partition that takes them, so that each leaf gets its own by one COPY.
+//! The rows of a chunk laid out by the leaf partition that takes them, so that each leaf gets its own by one
+//! COPY.
 
 use crate::budget::Buffer;
 use crate::plan::chunk_format;
@@ -40,7 +41,8 @@ impl Lanes {
         scratch.split_off(scratch.len().saturating_sub(self.buffers))
     }
 
-    /// The rows by leaf. Where that cannot be done, they come back as they were: the server finds their leaves.
+    /// The rows by leaf. Where that cannot be done, they come back as they were: the server finds their
+    /// leaves.
     pub(super) fn lay_out(
         &self,
         bytes: &Bytes,

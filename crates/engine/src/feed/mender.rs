@@ -1,7 +1,7 @@
 //! Chunks of a watched file that hold a record which does not fit, with `--lenient`.
 //!
-//! Such a file goes untouched like any other, but where a chunk begins is known only when the one before it has been found
-//! to be without a fault, or has been mended. A chunk without a fault is sent as it is.
+//! Such a file goes untouched like any other, but where a chunk begins is known only when the one before it
+//! has been found to be without a fault, or has been mended. A chunk without a fault is sent as it is.
 
 use super::{Feeder, end_marker};
 use crate::budget::Buffer;
@@ -21,7 +21,8 @@ pub(super) struct Mender {
 }
 
 impl Mender {
-    /// `None` where records are not mended on the way: without `--lenient` and `--nul`, and where all are rewritten.
+    /// `None` where records are not mended on the way: without `--lenient` and `--nul`, and where all are
+    /// rewritten.
     pub(super) fn new(run: &Run, file_no: u32) -> Option<Mender> {
         let shape = mending_shape(&run.plan, file_no)?;
         let format = run.plan.table_of(file_no).format.clone();
@@ -36,9 +37,9 @@ impl Mender {
         }
     }
 
-    /// Mends the records of a chunk; `plain` begins with it. They replace what is in `buffer`, and are counted
-    /// against the budget: missing fields may make them many times as long as they were. Whoever calls it must have
-    /// the turn in its file: the buffer may need the reserve.
+    /// Mends the records of a chunk; `plain` begins with it. They replace what is in `buffer`, and are
+    /// counted against the budget: missing fields may make them many times as long as they were. Whoever
+    /// calls it must have the turn in its file: the buffer may need the reserve.
     ///
     /// # Errors
     /// Those of `plain`; `RecordTooLong` when the budget has no room for them.
@@ -83,8 +84,8 @@ pub(crate) fn watched_shape(plan: &Plan, file_no: u32) -> Option<Shape> {
     })
 }
 
-/// What tells where another table begins in a file that is read in order. Ranges are read side by side: the plan has
-/// looked where their data ends.
+/// What tells where another table begins in a file that is read in order. Ranges are read side by side: the
+/// plan has looked where their data ends.
 pub(super) fn table_end(plan: &Plan, file_no: u32) -> Option<TableEnd> {
     let file = plan.file(file_no);
     let table = plan.table(file.table_no);

@@ -20,7 +20,8 @@ pub(super) struct Numbered {
     text: Option<Numberer>,
 }
 
-/// Records that wait in a staging table are told apart by their places. Without one of its own a record would have another's.
+/// Records that wait in a staging table are told apart by their places. Without one of its own a record would
+/// have another's.
 ///
 /// # Errors
 /// Unsupported, where the file is longer than there are places, or one of more files than have them.
@@ -60,8 +61,8 @@ impl Numbered {
         scratch.split_off(scratch.len().saturating_sub(self.plan.buffers as usize))
     }
 
-    /// The rows with their numbers. Where that cannot be done, they come back as they were, and the server numbers
-    /// them.
+    /// The rows with their numbers. Where that cannot be done, they come back as they were, and the server
+    /// numbers them.
     pub(super) fn number(
         &self,
         bytes: &Bytes,

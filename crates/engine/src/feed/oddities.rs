@@ -17,8 +17,8 @@ pub(super) enum Look {
 }
 
 impl Look {
-    /// `None` where there is nothing to look for: records that were read and written anew, and those in an encoding that only
-    /// the server reads.
+    /// `None` where there is nothing to look for: records that were read and written anew, and those in an
+    /// encoding that only the server reads.
     pub(super) fn new(table: &TablePlan, rules: &Rules, server_version: u32) -> Result<Option<Look>> {
         match (table.care, &table.dialect) {
             (Care::Rewritten, _) => Ok(None),
@@ -47,7 +47,8 @@ impl Look {
         })
     }
 
-    /// Where the first backslash stands in these records that may be one of COPY's text format, though the sample had none.
+    /// Where the first backslash stands in these records that may be one of COPY's text format, though the
+    /// sample had none.
     pub(super) fn copy_escape(&self, records: &[u8]) -> Option<usize> {
         match self {
             Look::Dialect(inspector) => inspector.copy_escape(records),

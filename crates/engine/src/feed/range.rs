@@ -1,10 +1,10 @@
 //! Splits a file that can be read at any offset, range by range, on several threads.
 //!
-//! Whether a cut lies inside quotes depends on every byte before it. Each thread reads its range as if the cut lay
-//! inside a record and outside of quotes, as most do, and splits the bytes while they are in the cache. The states at
-//! the cuts then follow from range to range through a turnstile. Where one is another than was taken for granted, the
-//! thread splits its range once more, in memory. The bytes are read once. The record that crosses the end of a
-//! range belongs to it: the thread reads on until that record ends.
+//! Whether a cut lies inside quotes depends on every byte before it. Each thread reads its range as if the
+//! cut lay inside a record and outside of quotes, as most do, and splits the bytes while they are in the
+//! cache. The states at the cuts then follow from range to range through a turnstile. Where one is another
+//! than was taken for granted, the thread splits its range once more, in memory. The bytes are read once. The
+//! record that crosses the end of a range belongs to it: the thread reads on until that record ends.
 
 mod lenient;
 
@@ -275,8 +275,8 @@ impl RangedFile {
         Ok(count)
     }
 
-    /// Finds this range's records, if any starts in it, and tells the next one how they end. `None`: what is before it has
-    /// told that none does.
+    /// Finds this range's records, if any starts in it, and tells the next one how they end. `None`: what is
+    /// before it has told that none does.
     fn find(&self, run: &Run, slice: &Slice, sight: Sight) -> Result<Option<(Sight, Option<Found>)>> {
         let bytes = slice.buffers.data.filled();
         let before = self.before.wait(slice.no, || self.wanted(run, slice.no))?;

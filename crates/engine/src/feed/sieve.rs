@@ -1,8 +1,9 @@
-//! Chunks of a load that goes on without bad records: what the table may not take is set aside, and does not spoil the
-//! form in which the others are sent.
+//! Chunks of a load that goes on without bad records: what the table may not take is set aside, and does not
+//! spoil the form in which the others are sent.
 //!
-//! Records that contradict the dialect, that cannot be rewritten, or that the reader of their file has kept, are refused here; those with values that are not
-//! certain are shown to the server by themselves (`howdah_target::salvage`).
+//! Records that contradict the dialect, that cannot be rewritten, or that the reader of their file has kept,
+//! are refused here; those with values that are not certain are shown to the server by themselves
+//! (`howdah_target::salvage`).
 
 use super::emit::{Emitter, Refusal};
 use super::{Failure, Feeder};
@@ -31,8 +32,8 @@ impl Sieve {
     }
 }
 
-/// What can be said of single records of a file's chunks without the server; nothing where the types of the columns are
-/// not known to the client.
+/// What can be said of single records of a file's chunks without the server; nothing where the types of the
+/// columns are not known to the client.
 pub(crate) fn sifter(plan: &Plan, file_no: u32) -> Option<Sifter> {
     let table = plan.table_of(file_no);
     let known = table.known.as_ref()?;
@@ -60,8 +61,8 @@ fn end_of_record(rules: &Rules, records: &[u8], start: usize) -> usize {
 }
 
 impl Emitter {
-    /// Queues the records in `range` of the data buffer, doubtful ones set aside. `kept` says that some may stand there for
-    /// records of the file that are not to be stored.
+    /// Queues the records in `range` of the data buffer, doubtful ones set aside. `kept` says that some may
+    /// stand there for records of the file that are not to be stored.
     pub(super) fn emit_sifted(
         &self,
         sieve: &Sieve,
@@ -107,7 +108,8 @@ impl Emitter {
                 let faster = faster.filter(|_| both);
                 let aside = match sifter {
                     _ if both => merged(odd, aside),
-                    // What has broken bytes is refused by COPY and by the sifter, which tells more of the others than COPY.
+                    // What has broken bytes is refused by COPY and by the sifter, which tells more of the
+                    // others than COPY.
                     Some(sifter) if self.looks_at_characters() => merged(odd, sifter.all(records)),
                     _ => odd,
                 };
@@ -150,7 +152,8 @@ impl Emitter {
         (range.start..end, odd)
     }
 
-    /// Records that contradict the dialect that was found, or end in another way than COPY of the whole file bears.
+    /// Records that contradict the dialect that was found, or end in another way than COPY of the whole file
+    /// bears.
     fn odd_records(&self, run: &Run, origin: &Origin, records: &[u8], kept: bool) -> Vec<Aside> {
         let mut odd = if kept { self.kept_records(records) } else { Vec::new() };
         odd.extend(self.first_line_refusal(run, origin, records).map(|bad| self.aside(records, bad)));

@@ -1,7 +1,7 @@
 //! Splits records and looks at them piece by piece, while their bytes are still in the cache.
 //!
-//! A chunk is larger than the caches near a core. Enters: a buffer that fills. Leaves: where its records end, and
-//! the first of them that contradicts the dialect.
+//! A chunk is larger than the caches near a core. Enters: a buffer that fills. Leaves: where its records end,
+//! and the first of them that contradicts the dialect.
 
 use super::emit::Emitter;
 use crate::pipeline::Run;
@@ -10,7 +10,8 @@ use howdah_transcode::inspect::Oddity;
 use howdah_transcode::split::{Scan, State};
 use std::ops::Range;
 
-/// Bytes that are split and looked at in one go, so that they stay in the second-level cache. 64 and 128 kB took as long, with more calls.
+/// Bytes that are split and looked at in one go, so that they stay in the second-level cache. 64 and 128 kB
+/// took as long, with more calls.
 pub(super) const PIECE_BYTES: usize = 256 << 10;
 
 /// What has been seen of the bytes in a buffer. Offsets count from the buffer's beginning.
@@ -43,7 +44,8 @@ impl Sight {
         }
     }
 
-    /// Looks at the records that have ended since. Behind an odd one there is no need to: all are looked at once more.
+    /// Looks at the records that have ended since. Behind an odd one there is no need to: all are looked at
+    /// once more.
     fn look(&mut self, run: &Run, emitter: &Emitter, buffer: &[u8]) {
         let (Some(first), Some(last)) = (self.scan.first_border, self.scan.last_border) else { return };
         let looked = self.looked.get_or_insert(first..first);

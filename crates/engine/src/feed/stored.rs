@@ -31,7 +31,8 @@ pub struct Opened {
     pub head: VecDeque<Bytes>,
     /// The stream that goes on after them; `None` opens a new one when needed.
     pub stream: Option<BlockStream>,
-    /// The first stored bytes that the plan saw, where nothing else tells whether what comes next time is the same file.
+    /// The first stored bytes that the plan saw, where nothing else tells whether what comes next time is the
+    /// same file.
     pub seen: Bytes,
     /// The first bytes say that parts of the file might be decoded ahead.
     pub may_have_parts: bool,
@@ -49,7 +50,8 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// The next one, unless a chunk has failed: those that are wanted all the same lie before it, and are read.
+    /// The next one, unless a chunk has failed: those that are wanted all the same lie before it, and are
+    /// read.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         let run = Arc::clone(&self.run);
         unless(run.halt.until_unwanted(self.file_no, u64::MAX), self.next_patiently()).await
@@ -71,7 +73,8 @@ impl Blocks {
                     self.lacks_end.store(self.end.is_missing(), Relaxed);
                     return Ok(None);
                 }
-                // What would come when it is asked again may be another file, of which the first half was read.
+                // What would come when it is asked again may be another file, of which the first half was
+                // read.
                 Err(error)
                     if self.offset > 0
                         && self.opened.is_nameless()
@@ -195,8 +198,8 @@ pub(crate) async fn unless<T>(
     }
 }
 
-/// Fills `out` from `offset` of a ranged object, retrying; returns how much there was. Counts nothing: what is
-/// behind a range is read once more by the next one.
+/// Fills `out` from `offset` of a ranged object, retrying; returns how much there was. Counts nothing: what
+/// is behind a range is read once more by the next one.
 pub(super) async fn read_at(run: &Run, object: &Object, offset: u64, out: &mut [u8]) -> Result<usize> {
     let mut patience = Patience::new(Duration::from_millis(run.plan.job.retry_for_ms));
     let start = Instant::now();
@@ -267,7 +270,8 @@ impl StoredBytes {
         StoredBytes { from, block: Bytes::new(), waited_ns: Arc::default(), lacks_end }
     }
 
-    /// Whether the stored bytes, once all of them were read, have turned out to be of BGZF that may be cut short.
+    /// Whether the stored bytes, once all of them were read, have turned out to be of BGZF that may be cut
+    /// short.
     pub(super) fn lacks_end(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.lacks_end)
     }

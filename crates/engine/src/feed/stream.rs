@@ -214,8 +214,8 @@ impl<'a> Splitter<'a> {
         left_out.flatten().map_or(cut, shorter)
     }
 
-    /// Looks for what contradicts the dialect in records that are to be stored. Where that is another table, the data
-    /// ends before it. A chunk that is stored already and ends elsewhere may have ended so, too.
+    /// Looks for what contradicts the dialect in records that are to be stored. Where that is another table,
+    /// the data ends before it. A chunk that is stored already and ends elsewhere may have ended so, too.
     fn look(
         &mut self,
         data: &Buffer,
@@ -283,8 +283,9 @@ impl<'a> Splitter<'a> {
         self.other_table.or_else(|| self.counted()?.other_table())
     }
 
-    /// Records that the reader of a rewritten file has passed over since the last chunk. It reads ahead, always as
-    /// far for the same bytes, so that each run counts the same for a chunk; the last chunk has the rest.
+    /// Records that the reader of a rewritten file has passed over since the last chunk. It reads ahead,
+    /// always as far for the same bytes, so that each run counts the same for a chunk; the last chunk has the
+    /// rest.
     fn omitted_since(&mut self) -> Omitted {
         let Some(counts) = &self.counts else { return Omitted::default() };
         let now = Omitted {
@@ -459,8 +460,8 @@ impl<'a> Splitter<'a> {
     }
 }
 
-/// The bytes to split: those of the file, decompressed and in an encoding that the server reads, or the COPY text
-/// that its records are rewritten to.
+/// The bytes to split: those of the file, decompressed and in an encoding that the server reads, or the COPY
+/// text that its records are rewritten to.
 fn plain_of(feeder: &Feeder, file_no: u32, stored: StoredBytes) -> Result<Box<dyn Read + Send>> {
     let run = &feeder.run;
     let file = run.plan.file(file_no);
@@ -497,8 +498,7 @@ pub(crate) fn recoding(plan: &Plan, file: &FilePlan) -> Recoding {
     Some((plan.table(file.table_no).recode.clone()?, malformed))
 }
 
-/// The data of a file in an encoding that the server reads, or in UTF-8; `plain` begins at byte `from` of the plain
-/// bytes.
+/// A file's data as the server reads it, or in UTF-8; `plain` begins at byte `from` of the plain bytes.
 pub(crate) fn plain_utf8(
     file: &FilePlan,
     recoding: Recoding,

@@ -1,7 +1,7 @@
 //! Threads that decode parts of compressed files before the feeders that split them come to these.
 //!
-//! Feeders wait for none of them: a part that nobody has begun when it is wanted is decoded by its feeder. So these
-//! threads take no buffers, hold up nobody, and help where a core is free.
+//! Feeders wait for none of them: a part that nobody has begun when it is wanted is decoded by its feeder. So
+//! these threads take no buffers, hold up nobody, and help where a core is free.
 
 use crate::pipeline::Run;
 use crate::threads::no_thread;

@@ -1,5 +1,6 @@
-//! Replicas that are further behind than they may be: each is a reason to pause, and for a while also one that has gone meanwhile. It is
-//! most often one that restarts, and would be hit by all that the load writes when it is needed least.
+//! Replicas that are further behind than they may be: each is a reason to pause, and for a while also one
+//! that has gone meanwhile. It is most often one that restarts, and would be hit by all that the load writes
+//! when it is needed least.
 
 use howdah_model::ReplicaLag;
 use howdah_target::guards::Replica;
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 /// A standby that restarts replays what it has before it connects again.
 const WAITED_FOR_MAX: Duration = Duration::from_secs(300);
 
-/// Those that were too far behind when they were seen last, by their names: the process that sends to one is another when it comes
-/// back.
+/// Those that were too far behind when they were seen last, by their names: the process that sends to one is
+/// another when it comes back.
 #[derive(Default)]
 pub(super) struct Lagging(BTreeMap<String, Seen>);
 
@@ -79,7 +80,8 @@ impl Lagging {
     }
 }
 
-/// A subscriber copies a table by a worker of its own, which ends when the table is there: `pg_16394_sync_16389_7398347`.
+/// A subscriber copies a table by a worker of its own, which ends when the table is there:
+/// `pg_16394_sync_16389_7398347`.
 fn ends_by_itself(name: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let parts: Vec<&str> = name.split('_').collect();

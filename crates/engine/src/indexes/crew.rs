@@ -20,9 +20,10 @@ pub(crate) struct Crew {
 impl Crew {
     /// As many builders as there are indexes, sessions and, where that is known, one more than CPUs.
     ///
-    /// Each build ends with waiting until its file is on the disk (`smgrimmedsync` in src/backend/access/nbtree/nbtsort.c), when
-    /// another can have the CPU. Measured with 4 million rows of sensor_log on 2 CPUs, medians of whole loads by two and by three
-    /// builders: three indexes of one table 3.73 and 3.67 s (7 runs), of 31 partitions each 3.93 and 3.75 s (3 runs; four 3.78 s).
+    /// Each build ends with waiting until its file is on the disk (`smgrimmedsync` in
+    /// src/backend/access/nbtree/nbtsort.c), when another can have the CPU. Measured with 4 million rows of
+    /// sensor_log on 2 CPUs, medians of whole loads by two and by three builders: three indexes of one table
+    /// 3.73 and 3.67 s (7 runs), of 31 partitions each 3.93 and 3.75 s (3 runs; four 3.78 s).
     pub(super) fn new(builds: usize, sessions: u32, server_cpus: Option<u32>, tuned: bool) -> Crew {
         let wanted = u32::try_from(builds).unwrap_or(BUILDERS_MAX);
         let useful = server_cpus.map_or(BUILDERS_MAX, |cpus| cpus.saturating_add(1));
@@ -41,9 +42,9 @@ impl Crew {
         self.builders as usize
     }
 
-    /// Workers beside the process of the build of this number: as many as CPUs are left. The longest, which is the first,
-    /// outlasts others, and behind the last there is nobody else: these have one at least. It costs CPU time of its own, so
-    /// not every build has.
+    /// Workers beside the process of the build of this number: as many as CPUs are left. The longest, which
+    /// is the first, outlasts others, and behind the last there is nobody else: these have one at least. It
+    /// costs CPU time of its own, so not every build has.
     pub(crate) fn workers(self, no: usize) -> Option<u32> {
         let is_last = no >= self.builders() && self.builds - no < self.builders();
         let least = u32::from(no == 0 || is_last);
@@ -51,8 +52,8 @@ impl Crew {
     }
 }
 
-/// Sessions that build behind the last row: as many as have copied, and one more where the server's CPUs are known, as far as that
-/// leaves others their connections.
+/// Sessions that build behind the last row: as many as have copied, and one more where the server's CPUs are
+/// known, as far as that leaves others their connections.
 pub(super) fn sessions(run: &Run) -> u32 {
     let wanted = match run.plan.job.jobs {
         Jobs::Fixed(sessions) => sessions,

@@ -1,9 +1,10 @@
 //! Builds indexes of tables whose rows are all in while those of others still come.
 //!
-//! A session that copies takes a build in place of its next chunk, so the server has no more of them at work than before.
-//! Behind the last chunk nobody waits for a build: it goes on by itself, and whoever puts back the rest finds its entry of
-//! the journal locked. What fails here is left to them, too. Its commits wait for the disk: with an index, WAL holds all
-//! chunks of its table, so that a crash of the server cannot take rows from under it.
+//! A session that copies takes a build in place of its next chunk, so the server has no more of them at work
+//! than before. Behind the last chunk nobody waits for a build: it goes on by itself, and whoever puts back
+//! the rest finds its entry of the journal locked. What fails here is left to them, too. Its commits wait for
+//! the disk: with an index, WAL holds all chunks of its table, so that a crash of the server cannot take rows
+//! from under it.
 
 use super::one::{Work, put_back_one};
 use crate::pipeline::Run;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A table is not waited for when less than so many chunks are left of others: what has all its rows then is built with the rest.
+/// A table is not waited for when less than so many chunks are left of others: what has all its rows then is
+/// built with the rest.
 const CHUNKS_LEFT_MIN: u64 = 4;
 
 /// Indexes that need not wait for the last row of the load.
@@ -37,7 +39,8 @@ pub(crate) struct Early {
 #[derive(Default)]
 struct Entries {
     read: bool,
-    /// Those that wait, with the table that is loaded: of a partition the partitioned one. The largest of a table come first.
+    /// Those that wait, with the table that is loaded: of a partition the partitioned one. The largest of a
+    /// table come first.
     waiting: Vec<(Relation, Undo)>,
     begun: Vec<Undo>,
 }
@@ -83,8 +86,8 @@ impl Early {
         self.over.raise();
     }
 
-    /// There may be something to build, and time for it. A load that pauses leaves disks and replicas alone; a second reading
-    /// of the files is for what a crash has taken.
+    /// There may be something to build, and time for it. A load that pauses leaves disks and replicas alone;
+    /// a second reading of the files is for what a crash has taken.
     fn is_due(&self, run: &Run) -> bool {
         let wants = run.dropped.load(Relaxed) && run.comparison.is_none() && !run.tally.reads_again();
         if self.tables.is_empty() || !wants || self.over.raised() || run.gate.is_closed() {
@@ -131,7 +134,8 @@ fn much_is_left(run: &Run) -> bool {
     left.fold(0, u64::saturating_add) >= CHUNKS_LEFT_MIN.saturating_mul(run.plan.chunk_bytes)
 }
 
-/// Builds an index on this session in place of the next chunk, if one waits whose table has all its rows. False if there is none.
+/// Builds an index on this session in place of the next chunk, if one waits whose table has all its rows.
+/// False if there is none.
 pub(crate) async fn build_next(run: &Run, session: &mut Option<Session>) -> bool {
     let early = &run.early;
     if !early.is_due(run) {
@@ -172,7 +176,8 @@ async fn open_indexes(run: &Run, session: &mut Option<Session>) -> Result<Vec<(R
     Ok(indexes.map(|entry| (loaded(&entry), entry)).collect())
 }
 
-/// Builds it, whatever becomes of the load. Where the server's CPUs are known, those that others copy with are left to them.
+/// Builds it, whatever becomes of the load. Where the server's CPUs are known, those that others copy with
+/// are left to them.
 fn build(
     run: &Run,
     entry: Undo,

@@ -1,5 +1,5 @@
-//! One entry of the journal: put back on a session of its own, and told. A build is broken off before it fills a disk of the server: an
-//! index comes later, and a server that cannot write WAL stops.
+//! One entry of the journal: put back on a session of its own, and told. A build is broken off before it
+//! fills a disk of the server: an index comes later, and a server that cannot write WAL stops.
 
 use crate::Context;
 use crate::pipeline::Run;

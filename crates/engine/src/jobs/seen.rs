@@ -3,10 +3,12 @@
 use howdah_model::StepReason;
 use std::collections::BTreeMap;
 
-/// From fewer looks nothing is concluded: the watcher looks four times a second, and six looks fall into a measurement.
+/// From fewer looks nothing is concluded: the watcher looks four times a second, and six looks fall into a
+/// measurement.
 const LOOKS_MIN: u32 = 3;
-/// Of a local server's CPUs so many are busy with its sessions alone where none is left: the rest is taken by howdah, which
-/// reads, splits, encodes and sends, and by the server's own processes. Measured with two sessions on two CPUs (`docs/concepts/sessions.md`).
+/// Of a local server's CPUs so many are busy with its sessions alone where none is left: the rest is taken by
+/// howdah, which reads, splits, encodes and sends, and by the server's own processes. Measured with two
+/// sessions on two CPUs (`docs/concepts/sessions.md`).
 const CPUS_SHARE: f64 = 0.75;
 
 /// Adds up what the watcher sees.
@@ -44,10 +46,11 @@ impl Seen {
 
     /// Why one session more would have nothing to do, if that is certain.
     ///
-    /// Sessions that are mostly without a chunk share what the sources bring. Sessions that mostly wait for one another
-    /// share something that only one has at a time, and that is never free then: the right to extend a table (`Lock:extend`), WAL
-    /// (`LWLock:WALWrite`, `LWLock:WALInsert`), a page of an index (`LWLock:BufferContent`). Sessions that wait for I/O
-    /// are no such proof, since storage serves several at once, nor those that wait for the network.
+    /// Sessions that are mostly without a chunk share what the sources bring. Sessions that mostly wait for
+    /// one another share something that only one has at a time, and that is never free then: the right to
+    /// extend a table (`Lock:extend`), WAL (`LWLock:WALWrite`, `LWLock:WALInsert`), a page of an index
+    /// (`LWLock:BufferContent`). Sessions that wait for I/O are no such proof, since storage serves several
+    /// at once, nor those that wait for the network.
     pub(super) fn against_more(&self, sessions: u32, server_cpus: Option<u32>) -> Option<StepReason> {
         if self.looks < LOOKS_MIN || self.samples() == 0 {
             return None;

@@ -3,8 +3,8 @@
 use howdah_model::SessionsStep;
 use std::collections::VecDeque;
 
-/// So many steps are kept of the beginning of a load, and as many of its end: a search takes some ten at most, and there is one
-/// every twenty seconds, however long the load.
+/// So many steps are kept of the beginning of a load, and as many of its end: a search takes some ten at
+/// most, and there is one every twenty seconds, however long the load.
 const KEPT: usize = 100;
 
 /// The first steps and the last.

@@ -1,7 +1,9 @@
-//! The line of a file in which a record begins, as an editor counts: header and newlines within quotes count, too.
+//! The line of a file in which a record begins, as an editor counts: header and newlines within quotes count,
+//! too.
 //!
-//! Enters a byte that a record begins at, leaves the line; nothing for a pipe, for a source that has become unreadable, and for what
-//! is too far behind the beginning of the file, from which it is read: the record's number and byte are told without it.
+//! Enters a byte that a record begins at, leaves the line; nothing for a pipe, for a source that has become
+//! unreadable, and for what is too far behind the beginning of the file, from which it is read: the record's
+//! number and byte are told without it.
 
 use super::reread::StoredFrom;
 use crate::feed::{Recoding, plain_error, plain_utf8, recoding};
@@ -34,7 +36,8 @@ pub(crate) async fn with_line(run: &Run, error: Error) -> Error {
     error.at(Place { line, ..Place::default() })
 }
 
-/// Adds the lines of records that were left out. They are a help, and worth no more waiting than a moment for all of them.
+/// Adds the lines of records that were left out. They are a help, and worth no more waiting than a moment for
+/// all of them.
 pub(crate) async fn add_lines(run: &Run, left_out: &mut [LeftOut]) {
     let mut wanted: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for out in &*left_out {

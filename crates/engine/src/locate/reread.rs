@@ -1,8 +1,9 @@
 //! The record that a row of a chunk came from, where records do not pass as they are: the file is read
 //! once more. A chunk of a plain file is read from where it begins, anything else from its first byte.
 //!
-//! Enters a row of a chunk, leaves a record's number and its first byte; nothing for a pipe, for a source that has
-//! become unreadable, and for one that takes too long to read: the server's error can be told without it.
+//! Enters a row of a chunk, leaves a record's number and its first byte; nothing for a pipe, for a source
+//! that has become unreadable, and for one that takes too long to read: the server's error can be told
+//! without it.
 
 use crate::Context;
 use crate::feed::{Opened, Recoding, mending_shape, plain_utf8, recoding, rewriting_shape, watched_shape};

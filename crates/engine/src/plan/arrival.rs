@@ -1,5 +1,5 @@
-//! How rows come into their tables where that is not chunk by chunk: which staging table they wait in, whether the key
-//! will do, and what the plan says about it.
+//! How rows come into their tables where that is not chunk by chunk: which staging table they wait in,
+//! whether the key will do, and what the plan says about it.
 
 use super::ledger_of;
 use super::tables::Shape;
@@ -102,8 +102,8 @@ fn expect_room(files: usize) -> Result<()> {
     Err(Error::new(ErrorKind::Usage, message).with_hint("load them by several jobs, one after the other"))
 }
 
-/// The numbers of these locations, each with a byte that its rows begin at, in the order of the sources. There may be a hundred
-/// thousand of them.
+/// The numbers of these locations, each with a byte that its rows begin at, in the order of the sources.
+/// There may be a hundred thousand of them.
 fn in_given_order(begin: &[(String, u64)], order: &[String]) -> Vec<usize> {
     let mut given: HashMap<&str, usize> = HashMap::new();
     for (no, location) in order.iter().enumerate() {

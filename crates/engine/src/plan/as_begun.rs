@@ -1,5 +1,6 @@
-//! A job that goes on in a ledger that strangers may write: what it has decided may be theirs, which tables its rows go to and how their
-//! values become those of types. So it is planned anew, and goes on only where that comes to the same.
+//! A job that goes on in a ledger that strangers may write: what it has decided may be theirs, which tables
+//! its rows go to and how their values become those of types. So it is planned anew, and goes on only where
+//! that comes to the same.
 
 use super::earlier::expect_same_count;
 use super::{ledger_of, read_values};
@@ -8,8 +9,8 @@ use crate::budget::CHUNK_BYTES_MIN;
 use howdah_model::{Error, ErrorKind, FilePlan, Plan, Result, TablePlan, ValueSettings, show_size};
 use howdah_target::sql::quote_ident;
 
-/// The plan reads the files as the ledger says that the job does, this session (whose own settings these are) their values, and has
-/// them go to the same tables.
+/// The plan reads the files as the ledger says that the job does, this session (whose own settings these are)
+/// their values, and has them go to the same tables.
 ///
 /// # Errors
 /// Ledger, where it does not; Usage, where it counts records otherwise.

@@ -1,8 +1,8 @@
-//! Files that their table would refuse, as their records have another number of fields than it has columns: where the data allow for a reading
-//! that has as many, that one is taken.
+//! Files that their table would refuse, as their records have another number of fields than it has columns:
+//! where the data allow for a reading that has as many, that one is taken.
 //!
-//! Blanks that stand as often in each text may cut it as well as what delimits the texts, and only the table tells. What would not be
-//! refused is never read otherwise for its sake.
+//! Blanks that stand as often in each text may cut it as well as what delimits the texts, and only the table
+//! tells. What would not be refused is never read otherwise for its sake.
 
 use super::columns::Columns;
 use super::finding::{given, look_at};

@@ -146,8 +146,8 @@ impl Columns {
         }
     }
 
-    /// What the server refuses ends no load that goes on without bad records: neither other records nor other files are kept out for
-    /// its sake.
+    /// What the server refuses ends no load that goes on without bad records: neither other records nor other
+    /// files are kept out for its sake.
     fn tell_of_refused(&mut self, job: &Job, problem: Problem) {
         match job.bad_records.on_error {
             OnError::Stop => self.problems.push(problem),
@@ -200,8 +200,8 @@ pub(super) fn lacks_names(cuts_decimals: bool) -> Error {
     }
 }
 
-/// By position, as many columns as the file has fields, those behind them aside that hold nothing. Where that leaves out exactly the columns that give
-/// themselves a value, these are left to it.
+/// By position, as many columns as the file has fields, those behind them aside that hold nothing. Where that
+/// leaves out exactly the columns that give themselves a value, these are left to it.
 fn fit_width(chosen: Columns, table: &Table, found: &Found) -> Result<Columns> {
     let (columns, width) = (chosen.fields.len(), found.finding.width);
     if columns == width {

@@ -1,5 +1,5 @@
-//! What is known before the files are: the session, what the server reads, and what the ledger says of the job. All that does not hang on
-//! another answer is asked together, while the files are looked at.
+//! What is known before the files are: the session, what the server reads, and what the ledger says of the
+//! job. All that does not hang on another answer is asked together, while the files are looked at.
 
 use super::finding;
 use super::identity::{Identity, Settled, Told, Version};
@@ -134,7 +134,8 @@ async fn who_it_is(
     Ok((identity, settled, choice))
 }
 
-/// A job that has stored rows of some of these files goes on as it was begun, whatever others have loaded of them since.
+/// A job that has stored rows of some of these files goes on as it was begun, whatever others have loaded of
+/// them since.
 async fn begun_with_all(
     on: (&Connection, &Session),
     identity: &mut Identity,

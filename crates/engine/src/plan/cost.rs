@@ -1,19 +1,21 @@
 //! What it costs client and server together to move a record, as COPY text and in COPY's binary format.
 //!
-//! Measured by `bench/encode_costs.py`: PostgreSQL 15, client and server on two cores of an AMD EPYC, eight columns of
-//! one type, one session, medians of three. The figures hold what both forms cost alike, the row itself, its pages
-//! and its WAL, so their differences say more than their ratios. Binary is no gain by itself: a field has four bytes
-//! of length, and what reading `17` costs the server hardly shows. Dates, timestamps, fractions and uuids it does save.
+//! Measured by `bench/encode_costs.py`: PostgreSQL 15, client and server on two cores of an AMD EPYC, eight
+//! columns of one type, one session, medians of three. The figures hold what both forms cost alike, the row
+//! itself, its pages and its WAL, so their differences say more than their ratios. Binary is no gain by
+//! itself: a field has four bytes of length, and what reading `17` costs the server hardly shows. Dates,
+//! timestamps, fractions and uuids it does save.
 
 use howdah_model::BinaryType;
 use howdah_transcode::encode::{ColumnEstimate, Estimate};
 
-/// Of the cost as text, so much must be saved. Where the figures promise 8 % (TPC-H's lineitem) and 6 % (four integers, two
-/// words, a date), two sessions gained 19 and 6 % of the time and 20 and 9 % of the CPU time (docs/decisions/2026-11-22-binary.md).
+/// Of the cost as text, so much must be saved. Where the figures promise 8 % (TPC-H's lineitem) and 6 % (four
+/// integers, two words, a date), two sessions gained 19 and 6 % of the time and 20 and 9 % of the CPU time
+/// (docs/decisions/2026-11-22-binary.md).
 const GAIN_MIN: f64 = 0.05;
 
-/// `pg_type.oid` of `char(n)`. Its values are written as those of `text` are, but the server pads them, and its receive
-/// function does so at greater cost than its input function.
+/// `pg_type.oid` of `char(n)`. Its values are written as those of `text` are, but the server pads them, and
+/// its receive function does so at greater cost than its input function.
 const BPCHAR: u32 = 1042;
 
 /// CPU nanoseconds for a record, client and server.

@@ -1,5 +1,6 @@
-//! First records that words alone make a header, or further ones that they add to it: rows they may be as well, and would be lost. And
-//! those that were taken for rows, and are spelled like the names of the columns.
+//! First records that words alone make a header, or further ones that they add to it: rows they may be as
+//! well, and would be lost. And those that were taken for rows, and are spelled like the names of the
+//! columns.
 
 use super::columns::find_column;
 use super::finding::Found;
@@ -9,8 +10,9 @@ use howdah_model::{Error, ErrorKind, Job, Result, Table};
 use howdah_transcode::infer;
 use std::collections::{HashMap, HashSet};
 
-/// A header that is doubtful shares a name with the table that is there, or with another file: else it would make columns of values.
-/// One that was told is none, nor is one of a file that comes alone to a table that is to be made.
+/// A header that is doubtful shares a name with the table that is there, or with another file: else it would
+/// make columns of values. One that was told is none, nor is one of a file that comes alone to a table that
+/// is to be made.
 pub(super) fn expect_known_names(job: &Job, table: Option<&Table>, heads: &[Head]) -> Result<()> {
     let is_told = job.shaping.told.as_ref().is_none_or(|told| told.header.is_some());
     if is_told || job.columns.is_some() || (table.is_none() && heads.len() < 2) {
@@ -40,8 +42,9 @@ pub(super) fn expect_known_names(job: &Job, table: Option<&Table>, heads: &[Head
     }
 }
 
-/// A first record that was taken for data does not hold the names of the table's columns, as it does where these are numbers as the
-/// values are. A value may be spelled like the name of one column, and hardly of each.
+/// A first record that was taken for data does not hold the names of the table's columns, as it does where
+/// these are numbers as the values are. A value may be spelled like the name of one column, and hardly of
+/// each.
 fn expect_no_names(table: &Table, heads: &[Head]) -> Result<()> {
     for head in heads {
         let Some((_, fields)) = first_record(head).filter(|(_, fields)| fields.len() > 1) else { continue };

@@ -1,4 +1,5 @@
-//! Columns of a new table that are of text though all their values seen are written as numbers, days or the like.
+//! Columns of a new table that are of text though all their values seen are written as numbers, days or the
+//! like.
 //!
 //! Nothing is lost by that, but who sums them up later should hear of it before they are loaded.
 

@@ -1,9 +1,9 @@
 //! A job that an earlier run has begun goes on as that run decided.
 //!
-//! What decides which bytes become which rows (fields, readings, formats, chunk borders) is taken from the plan in
-//! the ledger, not found again: by now the table exists and may hold rows, so that looking anew could come to
-//! another end. Only what may differ between runs is new: sessions, memory, and the columns' types, which the
-//! earlier run may have widened.
+//! What decides which bytes become which rows (fields, readings, formats, chunk borders) is taken from the
+//! plan in the ledger, not found again: by now the table exists and may hold rows, so that looking anew could
+//! come to another end. Only what may differ between runs is new: sessions, memory, and the columns' types,
+//! which the earlier run may have widened.
 
 use super::evolve;
 use super::head::{Head, HeadReader, Heads};
@@ -38,8 +38,8 @@ use std::time::Instant;
 /// Whether a table is empty is worth a word, but nobody is waited for who holds it.
 const LOOK_WITHIN_MS: u64 = 500;
 
-/// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the rows with
-/// them.
+/// What the ledger says of this run of the job; `None` if the tables that held its rows are gone, and the
+/// rows with them.
 pub(super) async fn go_on(
     connection: &Connection,
     session: &Session,
@@ -90,7 +90,8 @@ pub(super) async fn go_on(
         _ => History::Begun(standing(session, ledger, job, &row).await?),
     };
     let (chunk_bytes, taper) = borders(job, &row)?;
-    // A run that came to nothing binds nobody: its user may have put right what was wrong with the table, or made it.
+    // A run that came to nothing binds nobody: its user may have put right what was wrong with the table, or
+    // made it.
     let has_made =
         |tables: &Vec<Table>| row.plan.tables.iter().zip(tables).any(|(plan, table)| made(plan, table));
     let bound = done || row.chunks > 0 || tables.as_ref().is_some_and(has_made);
@@ -138,7 +139,8 @@ fn borders(job: &Job, row: &JobRow) -> Result<(u64, Option<Taper>)> {
     }
 }
 
-/// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their rows again.
+/// The receipts of an unfinished job, without those of tables that were emptied since: `--force` loads their
+/// rows again.
 async fn standing(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<Vec<Receipt>> {
     expect_none_in(session, ledger, job, row).await?;
     let mut receipts = ledger.receipts(session, &row.job_id).await?;
@@ -175,8 +177,8 @@ async fn expect_none_in(session: &Session, ledger: &Ledger, job: &Job, row: &Job
     Ok(())
 }
 
-/// A crash of the server has emptied UNLOGGED tables behind the job, so that it begins anew. One whose chunks have come as they
-/// were read goes on without those that are lost.
+/// A crash of the server has emptied UNLOGGED tables behind the job, so that it begins anew. One whose chunks
+/// have come as they were read goes on without those that are lost.
 async fn emptied_since(session: &Session, ledger: &Ledger, job: &Job, row: &JobRow) -> Result<bool> {
     let (done, arrival) = (row.status == JobStatus::Done, &row.plan.job.arrival);
     let mut now = Vec::new();
@@ -198,7 +200,8 @@ async fn emptied_since(session: &Session, ledger: &Ledger, job: &Job, row: &JobR
         return Ok(false);
     }
     for table in now.iter().filter(|_| !job.force) {
-        // A crash leaves the file, and SET LOGGED, behind which a crash takes the marks alone, makes another one.
+        // A crash leaves the file, and SET LOGGED, behind which a crash takes the marks alone, makes another
+        // one.
         let is_kept = was(table).is_none_or(|was| was.files.iter().all(|file| table.files.contains(file)));
         if !is_kept && is_filled(session, &table.relation, in_turn_ms(job)).await? {
             return Err(emptied::written_anew(&row.job_id, &table.relation));
@@ -224,8 +227,9 @@ async fn staging_is_there(session: &Session, plan: &Plan) -> Result<bool> {
     Ok(true)
 }
 
-/// A table that is not there any more, or not the one that rows were stored in. Of a ledger that has come from another database no OID
-/// tells: rows came along with it into the table of that name, but what waits in staging tables is not relied on.
+/// A table that is not there any more, or not the one that rows were stored in. Of a ledger that has come
+/// from another database no OID tells: rows came along with it into the table of that name, but what waits in
+/// staging tables is not relied on.
 fn replaced<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<&'a Table> {
     let same = |was: &Table, is: &Table| match row.origin {
         Origin::Elsewhere => !row.plan.job.arrival.is_staged(),
@@ -236,8 +240,8 @@ fn replaced<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<&'a Table> 
     others.next().map(|(was, _)| was)
 }
 
-/// Columns that the job fills and that are not the ones by now in which its rows were stored, with their table. Rows that wait in
-/// staging tables come into the columns as they are then.
+/// Columns that the job fills and that are not the ones by now in which its rows were stored, with their
+/// table. Rows that wait in staging tables come into the columns as they are then.
 fn other_columns<'a>(row: &'a JobRow, tables: &[Option<Table>]) -> Option<(&'a Relation, Vec<&'a str>)> {
     let tables = row.plan.tables.iter().zip(tables).filter_map(|(plan, now)| Some((plan, now.as_ref()?)));
     let mut others = tables.filter(|(plan, _)| plan.staging.is_none() && row.origin == Origin::Here);
@@ -267,7 +271,8 @@ fn not_the_columns(row: &JobRow, relation: &Relation, columns: &[&str]) -> Error
     Error::new(ErrorKind::Table, message).with_hint(AS_THEY_ARE_NOW)
 }
 
-/// Which row is of which chunk is told by the transaction that has stored it, and those of another server are not those of a dump.
+/// Which row is of which chunk is told by the transaction that has stored it, and those of another server are
+/// not those of a dump.
 fn expect_tellable(job: &Job, job_id: &str) -> Result<()> {
     if job.verify == Verify::None {
         return Ok(());
@@ -296,8 +301,8 @@ async fn tell_of_tables(connection: &Connection, session: &Session, row: &JobRow
     tell_empty(connection, session, row).await;
 }
 
-/// A finished job is taken for done, whoever has put another table in the place of its own: by hand, too, tables are swapped for ones
-/// with the same rows.
+/// A finished job is taken for done, whoever has put another table in the place of its own: by hand, too,
+/// tables are swapped for ones with the same rows.
 fn tell_made_anew(connection: &Connection, row: &JobRow, tables: &[Option<Table>]) {
     let is_done_here = row.status == JobStatus::Done && row.origin == Origin::Here && row.rows_stored > 0;
     if !is_done_here || row.plan.job.arrival.mode == Mode::Replace {
@@ -316,8 +321,8 @@ fn tell_made_anew(connection: &Connection, row: &JobRow, tables: &[Option<Table>
     }
 }
 
-/// Rows of a finished job may have been moved on and deleted, as from a table for what has just come. That is not for a load to undo; but
-/// who has emptied the table to load it anew is told.
+/// Rows of a finished job may have been moved on and deleted, as from a table for what has just come. That is
+/// not for a load to undo; but who has emptied the table to load it anew is told.
 async fn tell_empty(connection: &Connection, session: &Session, row: &JobRow) {
     let (JobStatus::Done, Some(listener), 1..) = (row.status, connection.listener(), row.rows_stored) else {
         return;
@@ -365,8 +370,8 @@ fn not_the_table(row: &JobRow, table: &Table, restore: &str) -> Error {
     Error::new(ErrorKind::Table, message).with_hint(AS_THEY_ARE_NOW)
 }
 
-/// Whether the job has made this table, or is to change it. A run that was killed before it could note the table's OID
-/// (`Ledger::made`) has made what it had planned.
+/// Whether the job has made this table, or is to change it. A run that was killed before it could note the
+/// table's OID (`Ledger::made`) has made what it had planned.
 fn made(plan: &TablePlan, table: &Table) -> bool {
     let looks_planned = || {
         let typeless = |column: &Column| Column { type_oid: 0, attnum: 0, ..column.clone() };
@@ -376,8 +381,8 @@ fn made(plan: &TablePlan, table: &Table) -> bool {
         || plan.changes.iter().any(|change| matches!(change, TableChange::Add(_)))
 }
 
-/// What cannot be mended is a record that was rejected with `--on-error skip`, and none that counts without: chunks that are
-/// stored would be found to hold other records.
+/// What cannot be mended is a record that was rejected with `--on-error skip`, and none that counts without:
+/// chunks that are stored would be found to hold other records.
 pub(super) fn expect_same_count(plan: &Plan, before: &BadRecords) -> Result<()> {
     let now = plan.job.bad_records.on_error;
     // Of those that are read in ranges the lines stay in their places.
@@ -469,7 +474,8 @@ fn unread(plan: &Plan, sources: &[Source]) -> Result<Vec<Opened>> {
     plan.files.iter().map(opened).collect()
 }
 
-/// Objects by number. A job may have a hundred thousand, so that looking through all of them for each would take hours.
+/// Objects by number. A job may have a hundred thousand, so that looking through all of them for each would
+/// take hours.
 #[derive(Default)]
 struct Known {
     by_location: HashMap<String, Vec<usize>>,

@@ -1,7 +1,7 @@
 //! What `--evolve` does to a table that exists so that the data fits.
 //!
-//! Columns are added for fields that the table has no column for, and columns get a wider type where the values
-//! seen in all files need one. Nothing else is ever changed, and nothing at all unless asked.
+//! Columns are added for fields that the table has no column for, and columns get a wider type where the
+//! values seen in all files need one. Nothing else is ever changed, and nothing at all unless asked.
 
 use super::columns::{Columns, find_column, told_reading};
 use super::head::Head;
@@ -131,9 +131,9 @@ async fn add(
     Ok(TableChange::Add(added))
 }
 
-/// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Values that are read in a
-/// spelling are looked at when they come, as they are then; here only where columns cannot be altered then. Where nobody knows how they
-/// are meant, nothing is done.
+/// Only types that inference gives are touched: of others nobody but their owner knows what they mean. Values
+/// that are read in a spelling are looked at when they come, as they are then; here only where columns cannot
+/// be altered then. Where nobody knows how they are meant, nothing is done.
 async fn widen(
     context: &Context,
     session: &Session,

@@ -1,7 +1,7 @@
 //! Finds how a file is written, from a sample of its head, middle and tail, and what its columns hold.
 //!
-//! Options fix their part of the answer. A file of which only the beginning can be had without reading it all (a
-//! pipe, a compressed file) is judged by a longer beginning.
+//! Options fix their part of the answer. A file of which only the beginning can be had without reading it all
+//! (a pipe, a compressed file) is judged by a longer beginning.
 
 use super::head::{HEADS_AT_ONCE, Head, HeadReader, Heads, Written};
 use super::part::Part;
@@ -34,8 +34,8 @@ pub(super) struct Found {
     pub(super) columns: Columns,
 }
 
-/// So much of a file in another encoding than UTF-8 is read to count what stands before a table in UTF-8: more than of
-/// any file that is scanned whole.
+/// So much of a file in another encoding than UTF-8 is read to count what stands before a table in UTF-8:
+/// more than of any file that is scanned whole.
 const COUNTED_BYTES_MAX: u64 = 64 << 20;
 
 /// Plain bytes of a file, not of all of it when it is long.
@@ -66,7 +66,8 @@ impl Windows {
     }
 }
 
-/// Long heads are in memory two at a time: each takes up to four times [`LONG_HEAD_BYTES`] while it is looked at.
+/// Long heads are in memory two at a time: each takes up to four times [`LONG_HEAD_BYTES`] while it is looked
+/// at.
 static LONG_HEADS: Semaphore = Semaphore::const_new(2);
 
 /// Waits, once for each file, until its head may be long.
@@ -84,8 +85,8 @@ pub(super) struct Looked {
     pub(super) found: Found,
 }
 
-/// Looks at the files that will be looked at first, while there is no session yet. A look that fails is done again when it
-/// is wanted, and its error told then.
+/// Looks at the files that will be looked at first, while there is no session yet. A look that fails is done
+/// again when it is wanted, and its error told then.
 pub(super) async fn look_ahead(sources: &[Source], job: &Job) -> Vec<Option<Looked>> {
     let Some(told) = &job.shaping.told else { return Vec::new() };
     let look = |source: &Source| {
@@ -363,7 +364,8 @@ impl Found {
         is_wanted.then(|| head_bytes.saturating_mul(LONGER_HEAD).min(LONG_HEAD_BYTES))
     }
 
-    /// The sample speaks against the backslashes of COPY's text format, which later records may hold by chance.
+    /// The sample speaks against the backslashes of COPY's text format, which later records may hold by
+    /// chance.
     pub(super) fn has_foreign_escapes(&self) -> bool {
         !self.finding.may_escape_with.contains(&None) && self.finding.dialect.escape != Escape::Backslash
     }

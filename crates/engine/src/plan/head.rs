@@ -1,7 +1,9 @@
-//! Looks at the beginning of each file: how it is compressed, how its first record ends, what its header says.
+//! Looks at the beginning of each file: how it is compressed, how its first record ends, what its header
+//! says.
 //!
-//! A pipe's head is kept and read again from memory by the load, and so is that of a URL which may give another file the
-//! next time, and a small object of which this is all; of everything else only these bytes are fetched.
+//! A pipe's head is kept and read again from memory by the load, and so is that of a URL which may give
+//! another file the next time, and a small object of which this is all; of everything else only these bytes
+//! are fetched.
 
 use super::finding::{Found, Looked};
 use super::sources::Source;
@@ -31,14 +33,17 @@ const HEAD_BYTES_MAX: usize = 64 << 20;
 pub(super) const HEADS_AT_ONCE: usize = 16;
 /// A pipe whose beginning has not come by then is said to be waited for.
 const LATE_AFTER: Duration = Duration::from_secs(5);
-/// As often as so many files more were looked at it is told how many were: each second or so from a store far away.
+/// As often as so many files more were looked at it is told how many were: each second or so from a store far
+/// away.
 const TOLD_EVERY: usize = 100;
-/// Of so many files the first records are kept, and small objects whatever room there is: a job may have a hundred thousand.
+/// Of so many files the first records are kept, and small objects whatever room there is: a job may have a
+/// hundred thousand.
 const SAMPLES_MAX: usize = 64;
-/// Of a URL that nothing tells from another file these are compared: more than most headers and first records.
+/// Of a URL that nothing tells from another file these are compared: more than most headers and first
+/// records.
 const SEEN_BYTES: usize = 4 << 10;
-/// A block of lz4 holds up to 4 MiB, and one of bzip2 900 kB, which are decompressed all at once: so much is read beyond
-/// what is wanted before a file is judged by less.
+/// A block of lz4 holds up to 4 MiB, and one of bzip2 900 kB, which are decompressed all at once: so much is
+/// read beyond what is wanted before a file is judged by less.
 const BLOCK_BYTES_MAX: usize = 8 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -52,7 +57,8 @@ pub(super) struct Head {
     pub(super) data_end_byte: Option<u64>,
     pub(super) names: Option<Vec<String>>,
     pub(super) written: Written,
-    /// What was found beyond what options say; `None` when they say everything. A kilobyte, and there may be tens of thousands of files.
+    /// What was found beyond what options say; `None` when they say everything. A kilobyte, and there may be
+    /// tens of thousands of files.
     pub(super) found: Option<Box<Found>>,
     /// The first records, where options say everything.
     pub(super) records: Vec<u8>,
@@ -99,7 +105,8 @@ impl Head {
         }
     }
 
-    /// Lets go of what is only there to be looked at, but for so many records: a job may have a hundred thousand files.
+    /// Lets go of what is only there to be looked at, but for so many records: a job may have a hundred
+    /// thousand files.
     pub(super) fn forget_sample(&mut self, but_records: usize) {
         if self.keeps_sample {
             return;
@@ -305,7 +312,8 @@ impl Heads<'_> {
         }
     }
 
-    /// text: `\.` in a line is an error to COPY, in a header too. (One that ends the data is not in the record.)
+    /// text: `\.` in a line is an error to COPY, in a header too. (One that ends the data is not in the
+    /// record.)
     fn refuse_marker(&self, text: &str) -> Result<()> {
         let mut bytes = text.bytes();
         while self.format.kind == FormatKind::Text
@@ -447,7 +455,8 @@ impl HeadReader {
         }
     }
 
-    /// Only what gives its bytes once, or others the next time, keeps what was read; and what has no more, and is far away.
+    /// Only what gives its bytes once, or others the next time, keeps what was read; and what has no more,
+    /// and is far away.
     pub(super) fn into_opened(self) -> Opened {
         let stored = self.stored();
         let first = |bytes: usize| &stored[..stored.len().min(bytes)];
@@ -461,7 +470,8 @@ impl HeadReader {
             && stored.len() <= HEAD_BYTES
             && opened.object.stored_bytes() == Some(self.offset)
         {
-            // Nothing need be asked for a second time. What was read of a request may be far less than there was room for.
+            // Nothing need be asked for a second time. What was read of a request may be far less than there
+            // was room for.
             (opened.head, opened.stream) = (VecDeque::from([stored.into_boxed_slice().into()]), None);
         } else if opened.object.rereadable() {
             opened.let_go();

@@ -1,10 +1,10 @@
 //! Who a job is: the same files, table and options are the same job, whoever runs it and however often.
 //!
-//! Two digests: the *work key* covers what was asked (locations as written, tables, options), the *identity* what was
-//! asked with all links followed, and every file that was found and its version (ETag, or size and modification time). An
-//! unfinished job with the same work key but another identity means that a source changed under it, that a file was
-//! added to what a pattern matches or taken away, or that a link leads elsewhere now. Where files were only added, it goes on
-//! with its own.
+//! Two digests: the *work key* covers what was asked (locations as written, tables, options), the *identity*
+//! what was asked with all links followed, and every file that was found and its version (ETag, or size and
+//! modification time). An unfinished job with the same work key but another identity means that a source
+//! changed under it, that a file was added to what a pattern matches or taken away, or that a link leads
+//! elsewhere now. Where files were only added, it goes on with its own.
 
 use super::{History, changed, earlier, ledger_of, mended};
 use crate::Connection;
@@ -37,13 +37,15 @@ pub(super) struct Settled {
     pub(super) began: Option<Began>,
     /// What the earlier run decided, and the tables as they are now: this run must not decide otherwise.
     pub(super) earlier: Option<(Plan, Vec<Table>)>,
-    /// Who else may have written that, and is not believed: it is compared with what this run would decide, and not gone by.
+    /// Who else may have written that, and is not believed: it is compared with what this run would decide,
+    /// and not gone by.
     pub(super) doubted_for: Vec<String>,
     /// How that run has read values; none where it has decided nothing, or did not say.
     pub(super) value_settings: ValueSettings,
     /// The job's files among those found, where others came since it began.
     pub(super) own: Option<Vec<bool>>,
-    /// Files that have changed since the job began, which has stored nothing of them: their numbers in its plan.
+    /// Files that have changed since the job began, which has stored nothing of them: their numbers in its
+    /// plan.
     pub(super) changed: Vec<u32>,
     /// The ledger is closed to the role, and says nothing of the job.
     pub(super) closed: Option<Error>,
@@ -61,8 +63,8 @@ pub(super) struct Began {
 pub(super) struct Identity {
     pub(super) work_key: String,
     pub(super) identity: String,
-    /// The identity by paths as written, where links are among them: ledgers know jobs by it that were begun before links
-    /// were followed.
+    /// The identity by paths as written, where links are among them: ledgers know jobs by it that were begun
+    /// before links were followed.
     as_written: Option<String>,
     named: Option<String>,
     /// Nothing tells whether a source is still the one that a finished job has loaded, and no name says so.
@@ -172,7 +174,8 @@ pub fn work_key(job: &Job) -> String {
     })
 }
 
-/// The digest of that and the files. In this form for ever: ledgers know jobs by it, and a finished one must not be loaded again.
+/// The digest of that and the files. In this form for ever: ledgers know jobs by it, and a finished one must
+/// not be loaded again.
 fn identity_of<'a>(
     work_key: &str,
     versions: &'a [Version],
@@ -188,8 +191,8 @@ fn identity_of<'a>(
 impl Identity {
     pub(super) fn new(job: &Job, versions: &[Version]) -> Identity {
         let rereadable = versions.iter().all(|version| version.rereadable);
-        // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job. So is every
-        // check: the table may be another one by now.
+        // Nobody can tell whether a pipe brings the same bytes again: without a name every run is a new job.
+        // So is every check: the table may be another one by now.
         let once = (job.arrival.check || (job.id.is_none() && !rereadable)).then(fresh_salt);
         let once = once.as_deref();
         let written = work_key(job);
@@ -226,8 +229,8 @@ impl Identity {
         Some(Told { identity, name, exists, known })
     }
 
-    /// What the ledger says about the job of these files, where it was `told` of this one or another. By all that were `found` it is
-    /// told what has changed.
+    /// What the ledger says about the job of these files, where it was `told` of this one or another. By all
+    /// that were `found` it is told what has changed.
     pub(super) async fn settle(
         &mut self,
         (connection, session): (&Connection, &Session),
@@ -296,11 +299,12 @@ impl Identity {
             }
             self.refuse_other_work(&first, found)?;
         }
-        // A later run of the same files has another name: it was forced, or the table was gone. One that did not end
-        // is gone on with, so that its part is not left in the table.
+        // A later run of the same files has another name: it was forced, or the table was gone. One that did
+        // not end is gone on with, so that its part is not left in the table.
         let last = known.into_iter().rfind(|row| row.plan.identity == self.identity).unwrap_or(first);
         let done = last.status == JobStatus::Done;
-        // `--if-done ok` and `howdah resume` are about the job that has finished: neither loads its files once more.
+        // `--if-done ok` and `howdah resume` are about the job that has finished: neither loads its files
+        // once more.
         let once_more = job.known == KnownFiles::Load && job.resumes.is_none() && job.if_done == IfDone::Fail;
         let again =
             done && (self.may_be_new || once_more) || job.force && is_over(session, &ledger, &last).await?;
@@ -312,7 +316,8 @@ impl Identity {
         }
     }
 
-    /// The job that began with other files, where it goes on: others came, or some have changed of which it has stored nothing.
+    /// The job that began with other files, where it goes on: others came, or some have changed of which it
+    /// has stored nothing.
     async fn go_on_with_others(
         &mut self,
         (connection, session, ledger): (&Connection, &Session, &Ledger),
@@ -335,7 +340,8 @@ impl Identity {
         Ok(settled)
     }
 
-    /// The identity by which the ledger knows these files, where it has another one of them than they get now.
+    /// The identity by which the ledger knows these files, where it has another one of them than they get
+    /// now.
     async fn go_by_the_known(&mut self, session: &Session, ledger: &Ledger) -> Result<()> {
         if let Some(as_written) = self.as_written.take() {
             let before = ledger.of_work(session, &self.work_key, &as_written).await?;
@@ -364,8 +370,8 @@ impl Identity {
         row.plan.identity != self.identity && row.chunks > 0 && rereadable(row)
     }
 
-    /// The job that is gone on with, where other files are found than it began with: the one that was named, or one that has
-    /// stored rows of the same work.
+    /// The job that is gone on with, where other files are found than it began with: the one that was named,
+    /// or one that has stored rows of the same work.
     async fn of_other_files(
         &self,
         ledger: &Ledger,
@@ -426,7 +432,8 @@ fn expect_to_know_done(job: &Job, versions: &[Version]) -> Result<()> {
     }
 }
 
-/// The identity by the job's own files, and which of those found they are, where they are as it read them and others came since.
+/// The identity by the job's own files, and which of those found they are, where they are as it read them and
+/// others came since.
 fn of_its_files(job: &Job, row: &JobRow, versions: &[Version]) -> Option<(Identity, Vec<bool>)> {
     let names =
         row.plan.files.iter().flat_map(|file| std::iter::once(&file.location).chain(&file.real_location));
@@ -455,8 +462,8 @@ pub(super) fn came_since(job: &Job, job_id: &str, files: usize) -> String {
     )
 }
 
-/// Begun anew where that is wanted: the job is done; or nobody is at work on it, and what it has stored waits in a new table, which
-/// is nobody else's.
+/// Begun anew where that is wanted: the job is done; or nobody is at work on it, and what it has stored waits
+/// in a new table, which is nobody else's.
 async fn is_over(session: &Session, ledger: &Ledger, last: &JobRow) -> Result<bool> {
     let waits = last.plan.job.arrival.mode == Mode::Replace && last.chunks > 0;
     Ok(last.status == JobStatus::Done || (waits && !ledger.is_job_held(session, &last.job_id).await?))

@@ -1,9 +1,11 @@
-//! What it costs the server to keep an index while rows come, and to build it behind them; and what triggers cost.
+//! What it costs the server to keep an index while rows come, and to build it behind them; and what triggers
+//! cost.
 //!
-//! Measured by `bench/index_costs.py`: PostgreSQL 15, two cores of an AMD EPYC, 1 GB of `shared_buffers`, one session,
-//! medians of three; the table is in docs/decisions/2026-11-22-indexes.md. Nobody knows in which order the keys will
-//! come, and keys that rise cost a fifth of those that jump, so figures are geometric means over orders. Several sessions that keep
-//! an index get in each other's way, and builds run side by side: what is counted here is the least that is gained.
+//! Measured by `bench/index_costs.py`: PostgreSQL 15, two cores of an AMD EPYC, 1 GB of `shared_buffers`, one
+//! session, medians of three; the table is in docs/decisions/2026-11-22-indexes.md. Nobody knows in which
+//! order the keys will come, and keys that rise cost a fifth of those that jump, so figures are geometric
+//! means over orders. Several sessions that keep an index get in each other's way, and builds run side by
+//! side: what is counted here is the least that is gained.
 
 use howdah_target::undo::capture::Index;
 
@@ -19,7 +21,8 @@ pub(super) struct Costs {
     pub(super) build_s: f64,
 }
 
-/// Both ways, for an index of a table with so many rows and so many to come; `None` for what was not measured.
+/// Both ways, for an index of a table with so many rows and so many to come; `None` for what was not
+/// measured.
 pub(super) fn of_index(index: &Index, rows_there: f64, rows_to_come: f64) -> Option<Costs> {
     let (keep_ns, build_ns) = of_row(&index.method, index.long_keys)?;
     Some(Costs {
@@ -28,8 +31,8 @@ pub(super) fn of_index(index: &Index, rows_there: f64, rows_to_come: f64) -> Opt
     })
 }
 
-/// Dropping an index of one partition, noting it in the journal, building it and attaching it, whatever it holds: 300 to 1,000 parts
-/// of 10 rows took 10 to 36 ms each.
+/// Dropping an index of one partition, noting it in the journal, building it and attaching it, whatever it
+/// holds: 300 to 1,000 parts of 10 rows took 10 to 36 ms each.
 const PART_S: f64 = 0.02;
 
 /// How many indexes of partitions belong to an index of the whole table.

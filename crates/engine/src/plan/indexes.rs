@@ -1,7 +1,8 @@
-//! What becomes of the tables' indexes, keys and foreign keys while rows come: kept, or dropped and built again.
+//! What becomes of the tables' indexes, keys and foreign keys while rows come: kept, or dropped and built
+//! again.
 //!
-//! Dropped is only what can be put back exactly as it was, and, unless it is asked for, only where that takes less
-//! time and where nobody is worse off if the rows turn out to contradict a key: see
+//! Dropped is only what can be put back exactly as it was, and, unless it is asked for, only where that takes
+//! less time and where nobody is worse off if the rows turn out to contradict a key: see
 //! docs/decisions/2026-11-22-indexes.md.
 
 use super::head::Head;
@@ -42,8 +43,8 @@ impl ToCome {
 /// A record for which there is nothing to measure.
 const RECORD_BYTES: f64 = 100.0;
 
-/// About how many rows each table gets by this run: the bytes of its files, less those that are in, divided by the
-/// length of the records seen.
+/// About how many rows each table gets by this run: the bytes of its files, less those that are in, divided
+/// by the length of the records seen.
 pub(super) fn rows_to_come(plan: &Plan, placed: &[(u32, Head)], history: &History) -> RowsToCome {
     let receipts: &[Receipt] = if let History::Begun(receipts) = history { receipts } else { &[] };
     let mut stored: HashMap<usize, (u64, u64)> = HashMap::new();
@@ -163,8 +164,9 @@ pub(super) async fn choose(
     Ok(plans)
 }
 
-/// Whether the tables' indexes and foreign keys are looked at. A small load drops none of them unless that is asked for, and to say why
-/// each stays, which only a plan does, the look costs the server more than the rows: 15 ms of CPU (PostgreSQL 15).
+/// Whether the tables' indexes and foreign keys are looked at. A small load drops none of them unless that is
+/// asked for, and to say why each stays, which only a plan does, the look costs the server more than the
+/// rows: 15 ms of CPU (PostgreSQL 15).
 fn may_drop(job: &Job, rows_to_come: &RowsToCome, to_load: bool) -> bool {
     let only_few = || to_load && rows_to_come.values().all(|to_come| to_come.rows <= ONE_CHUNK_ROWS);
     match job.indexes {
@@ -186,8 +188,8 @@ fn copied_into(tables: &[TablePlan]) -> Vec<&TablePlan> {
     tables.filter(|table| seen.insert(&table.table.relation)).collect()
 }
 
-/// The load makes the table with a primary key that had better be built behind the rows. Whether the key's columns are
-/// long only the catalog will tell; what is decided here is whether to look.
+/// The load makes the table with a primary key that had better be built behind the rows. Whether the key's
+/// columns are long only the catalog will tell; what is decided here is whether to look.
 fn has_new_key(job: &Job, table: &TablePlan, rows: u64) -> bool {
     let has_key = table.create.as_ref().is_some_and(|create| !create.primary_key.is_empty());
     let wanted = match job.indexes {
@@ -315,15 +317,17 @@ impl Decided {
     }
 }
 
-/// What is dropped tells of no record that contradicts it, and cannot come back then: not even `--indexes rebuild` asks for that.
+/// What is dropped tells of no record that contradicts it, and cannot come back then: not even
+/// `--indexes rebuild` asks for that.
 const REFUSES: &str = "--on-error skip: it tells which records are left out";
 
 /// What compares values by their type cannot come back when its column has another one by then.
 const RETYPED: &str = "--evolve widen: it could not come back if its columns got another type meanwhile";
 
-/// The decision for one table. Asked twice: for the plan, and again under the lock under which things are dropped, where another job
-/// may be found that brings rows into the table. What refuses records stays then: rows of two jobs may contradict it, and `rebuild`
-/// is one job's bargain, not that of another which goes by it.
+/// The decision for one table. Asked twice: for the plan, and again under the lock under which things are
+/// dropped, where another job may be found that brings rows into the table. What refuses records stays then:
+/// rows of two jobs may contradict it, and `rebuild` is one job's bargain, not that of another which goes by
+/// it.
 pub(crate) fn decide(
     captured: &Captured,
     job: &Job,
@@ -403,11 +407,12 @@ pub(crate) fn decide(
     Decided { workers: workers(captured, built, job, server_cpus), indexes, foreign_keys }
 }
 
-/// A row of a sort takes so many bytes beside its values: length, header, which columns are NULL (`writetup_index` in `tuplesortvariants.c`),
-/// and its share of what tapes waste.
+/// A row of a sort takes so many bytes beside its values: length, header, which columns are NULL
+/// (`writetup_index` in `tuplesortvariants.c`), and its share of what tapes waste.
 const SORTED_ROW_BYTES: u64 = 32;
 
-/// The server would end the build. What is of any length is taken to be as long as the record, or the row, that it comes from.
+/// The server would end the build. What is of any length is taken to be as long as the record, or the row,
+/// that it comes from.
 fn too_large(captured: &Captured, to_come: ToCome, row_bytes: Option<u64>) -> Option<String> {
     let limit_bytes = captured.temp_bytes_max?;
     let rows = to_come.rows.saturating_add(captured.rows as u64);
@@ -442,8 +447,9 @@ pub(crate) fn kept_for_temporary_files(plan: &IndexesPlan) -> Option<String> {
     ))
 }
 
-/// Each process of a build sorts strings soonest in a CPU's own cache, and the server lets it have so little only where
-/// the table says how many workers there are. Partitions are built many at a time, by one process each.
+/// Each process of a build sorts strings soonest in a CPU's own cache, and the server lets it have so little
+/// only where the table says how many workers there are. Partitions are built many at a time, by one process
+/// each.
 fn workers<'a>(
     captured: &Captured,
     mut built: impl Iterator<Item = &'a Index>,
@@ -458,11 +464,12 @@ fn workers<'a>(
 /// The largest value that the server takes (`parallel_workers` in `reloptions.c`).
 const WORKERS_MAX: u32 = 1024;
 
-/// A table that holds rows must grow by this factor: queries of other sessions need its indexes while the load runs.
+/// A table that holds rows must grow by this factor: queries of other sessions need its indexes while the
+/// load runs.
 const GROWTH_MIN: f64 = 10.0;
 
-/// What both ways cost, or why it stays. What could contradict the rows is only dropped where all rows come from this load: whoever finds a
-/// duplicate then finds it among these.
+/// What both ways cost, or why it stays. What could contradict the rows is only dropped where all rows come
+/// from this load: whoever finds a duplicate then finds it among these.
 fn costs_by_auto(
     captured: &Captured,
     index: &Index,
@@ -503,7 +510,8 @@ fn wanted_by_auto(costs: std::result::Result<Costs, String>, gain_of_table_s: f6
     (index_cost::is_worth_it(&costs, gain_of_table_s), figures)
 }
 
-/// So few rows come in one chunk, behind which foreign keys are checked. For so few, too, no index is worth dropping.
+/// So few rows come in one chunk, behind which foreign keys are checked. For so few, too, no index is worth
+/// dropping.
 const ONE_CHUNK_ROWS: u64 = 1000;
 
 fn foreign_key_wanted_by_auto(captured: &Captured, key: &ForeignKey, rows_to_come: u64) -> (bool, String) {

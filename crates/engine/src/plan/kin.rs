@@ -1,4 +1,5 @@
-//! A partition and its table in one load: where rows are taken out of one of them, those that the load brings into the other go, too.
+//! A partition and its table in one load: where rows are taken out of one of them, those that the load brings
+//! into the other go, too.
 
 use crate::Context;
 use crate::begin::takes_at_work;

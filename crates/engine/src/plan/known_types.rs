@@ -1,5 +1,5 @@
-//! What the client knows of the columns' types, for loads that go on without bad records: by it, values are told apart that
-//! the server is certain to take.
+//! What the client knows of the columns' types, for loads that go on without bad records: by it, values are
+//! told apart that the server is certain to take.
 
 use super::new_table::may_widen;
 use crate::Context;

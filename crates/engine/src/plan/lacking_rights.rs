@@ -1,5 +1,5 @@
-//! Rights that the role lacks, on all tables of the plan and on the ledger, told in one error: who has to ask an administrator for them
-//! asks once. What else stands in the way is told behind them, not in their place.
+//! Rights that the role lacks, on all tables of the plan and on the ledger, told in one error: who has to ask
+//! an administrator for them asks once. What else stands in the way is told behind them, not in their place.
 
 use super::identity::{Identity, Settled, Version};
 use super::ledger_of;
@@ -52,7 +52,8 @@ pub(super) async fn expect_none(
     lacking.into_iter().reduce(|all, next| joined(&all, &next)).map_or(Ok(()), Err)
 }
 
-/// The new table is its owner's in the end, for whom the role has to act. What else is in the way is told later.
+/// The new table is its owner's in the end, for whom the role has to act. What else is in the way is told
+/// later.
 async fn to_replace(context: &Context, session: &Session, tables: &[TablePlan]) -> Result<Vec<Error>> {
     let mut lacking = Vec::new();
     for table in tables.iter().filter(|table| table.create.is_none()) {
@@ -65,8 +66,8 @@ async fn to_replace(context: &Context, session: &Session, tables: &[TablePlan]) 
     Ok(lacking)
 }
 
-/// Who the job is. Where the ledger is closed to the role, that is put off until the rights on the tables are asked for: it is a new job
-/// till then, of which nothing is carried out.
+/// Who the job is. Where the ledger is closed to the role, that is put off until the rights on the tables are
+/// asked for: it is a new job till then, of which nothing is carried out.
 pub(super) fn put_off_closed(
     told: Result<(Identity, Settled, Choice)>,
     job: &Job,

@@ -1,4 +1,5 @@
-//! Columns of a table that is there which leave out a part of their values, as the server does without a word.
+//! Columns of a table that is there which leave out a part of their values, as the server does without a
+//! word.
 
 use super::columns::{self, Columns, some_of};
 use super::head::Head;
@@ -6,7 +7,8 @@ use super::tables::joined;
 use crate::widen::drops_zone;
 use howdah_model::{Job, Table, plural};
 
-/// Says so of each file that has offsets from UTC in columns that keep none. What the user has told of a column settles it.
+/// Says so of each file that has offsets from UTC in columns that keep none. What the user has told of a
+/// column settles it.
 pub(super) fn tell_offsets(job: &Job, table: &Table, chosen: &mut [Columns], heads: &[Head]) {
     let seen = joined(chosen, heads);
     let drops = |name: &String| {

@@ -1,4 +1,5 @@
-//! Files that a finished job has loaded into the table they would go to: rows that are appended would be there twice.
+//! Files that a finished job has loaded into the table they would go to: rows that are appended would be
+//! there twice.
 
 use super::identity::{Settled, Version};
 use super::sources::Source;
@@ -50,9 +51,9 @@ impl Choice {
         }
     }
 
-    /// Of a job that has stored rows: what others had loaded of its files when it began first was gone from the tables then, or it would
-    /// not have begun. That they hold rows again says nothing of it: these are the job's own. Of a file that has changed since, another
-    /// version was asked for then.
+    /// Of a job that has stored rows: what others had loaded of its files when it began first was gone from
+    /// the tables then, or it would not have begun. That they hold rows again says nothing of it: these are
+    /// the job's own. Of a file that has changed since, another version was asked for then.
     ///
     /// # Errors
     /// Those of the ledger.
@@ -83,8 +84,9 @@ impl Choice {
         Ok(())
     }
 
-    /// A job that goes on has rows of its own of these files, whoever has loaded them as well; `--known skip` leaves out those of which
-    /// it has none. Of those that were known when it began, what its beginner has said holds.
+    /// A job that goes on has rows of its own of these files, whoever has loaded them as well; `--known skip`
+    /// leaves out those of which it has none. Of those that were known when it began, what its beginner has
+    /// said holds.
     ///
     /// # Errors
     /// Table, for files whose rows wait in a staging table.
@@ -184,8 +186,8 @@ fn of(job: &Job) -> KnownFiles {
     if job.force { KnownFiles::Load } else { job.known }
 }
 
-/// The file was in its table before the job began, which its beginner has said is to come once more. What ended within the same second
-/// may have come since.
+/// The file was in its table before the job began, which its beginner has said is to come once more. What
+/// ended within the same second may have come since.
 pub(crate) fn comes_once_more(job: &Job, file: &KnownFile) -> bool {
     job.once_more_until.as_ref().is_some_and(|until| file.at < *until)
 }
@@ -194,7 +196,8 @@ fn latest<'a>(known: impl Iterator<Item = &'a KnownFile>) -> Option<&'a KnownFil
     known.max_by(|one, other| (&one.at, &other.location).cmp(&(&other.at, &one.location)))
 }
 
-/// Files of an unfinished job that have changed since it began, by all their names: before this run, or before an earlier one.
+/// Files of an unfinished job that have changed since it began, by all their names: before this run, or
+/// before an earlier one.
 fn ever_changed(settled: &Settled) -> BTreeSet<&str> {
     let Some((plan, _)) = &settled.earlier else { return BTreeSet::new() };
     let now: BTreeSet<u32> = settled.changed.iter().copied().collect();
@@ -312,8 +315,9 @@ pub(crate) fn has_other_table(known: &[KnownFile]) -> bool {
     known.iter().any(|file| file.made_anew)
 }
 
-/// What the ledger knows of each source, where rows are appended. A table that is not there, is empty, or was emptied by another job
-/// since, holds nothing, whatever was loaded into it. A job that is gone on with is asked for its own files.
+/// What the ledger knows of each source, where rows are appended. A table that is not there, is empty, or was
+/// emptied by another job since, holds nothing, whatever was loaded into it. A job that is gone on with is
+/// asked for its own files.
 pub(super) async fn look(session: &Session, job: &Job, sources: &[Source]) -> Result<Vec<Option<KnownFile>>> {
     let mut known = vec![None; sources.len()];
     let appends = job.arrival.mode == Mode::Append && !job.arrival.check;

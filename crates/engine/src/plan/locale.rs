@@ -13,8 +13,8 @@ fn with_comma(readings: &Readings) -> Option<&String> {
     readings.iter().find(|(_, reading)| has_comma(reading)).map(|(name, _)| name)
 }
 
-/// Where another column proves decimal commas, and none points, a comma that may be one is not taken for one between groups only because
-/// its column holds integers: `1,500` beside `12,50`.
+/// Where another column proves decimal commas, and none points, a comma that may be one is not taken for one
+/// between groups only because its column holds integers: `1,500` beside `12,50`.
 pub(super) fn expect_one(
     job: &Job,
     table: &Table,
@@ -52,8 +52,8 @@ pub(super) fn expect_one(
     })
 }
 
-/// Where the comma of one column is a decimal sign, the points of another may stand between groups: `1.234` beside `1.234,50`
-/// or `12,50`.
+/// Where the comma of one column is a decimal sign, the points of another may stand between groups: `1.234`
+/// beside `1.234,50` or `12,50`.
 pub(super) fn tell_open_points(table: &Table, readings: &Readings, chosen: &mut [Columns], heads: &[Head]) {
     let Some(other) = with_comma(readings) else { return };
     let is_open = |name: &String, state: &ColumnState| {

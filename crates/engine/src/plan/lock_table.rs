@@ -1,5 +1,5 @@
-//! Tables, partitions and their indexes that do not fit into the server's lock table: what a load would find out at its first chunk, or
-//! when all its rows are there.
+//! Tables, partitions and their indexes that do not fit into the server's lock table: what a load would find
+//! out at its first chunk, or when all its rows are there.
 
 use crate::Context;
 use howdah_model::{Jobs, Mode, Plan, Relation, RelationKind, Result, TablePlan};
@@ -50,7 +50,8 @@ async fn tell_of_indexes(context: &Context, session: &Session, plan: &mut Plan) 
 
 /// A staging table, the sequence of its places, and the table of its wide values with its index.
 const OF_STAGING: u64 = 4;
-/// Fewer tables than this fit into the smallest lock table (`max_locks_per_transaction` is ten at least), unless they have partitions.
+/// Fewer tables than this fit into the smallest lock table (`max_locks_per_transaction` is ten at least),
+/// unless they have partitions.
 const TABLES_FEW: usize = 16;
 
 /// Rows that wait may come in by one transaction, and their staging tables go by one.
@@ -79,7 +80,8 @@ async fn tell_of_end(context: &Context, session: &Session, plan: &mut Plan) -> R
     Ok(())
 }
 
-/// What one transaction locks is more than there is room for. There may be some more of it than the server has reckoned with: it is not refused.
+/// What one transaction locks is more than there is room for. There may be some more of it than the server
+/// has reckoned with: it is not refused.
 fn overfull(Locks { objects, room }: Locks, what: &str, instead: &str) -> Option<String> {
     (objects > room).then(|| {
         format!(

@@ -1,5 +1,6 @@
-//! What the server is asked around the rows. None of it hangs on an answer to another part, so that all of it is sent together, and a
-//! server far away is waited for once; what follows from it is settled behind that, one thing after the other.
+//! What the server is asked around the rows. None of it hangs on an answer to another part, so that all of it
+//! is sent together, and a server far away is waited for once; what follows from it is settled behind that,
+//! one thing after the other.
 
 use super::{ledger_of, policies, triggers, tune};
 use crate::Context;
@@ -26,7 +27,8 @@ pub(super) struct Looks {
     pub(super) makes_ledger: bool,
     /// Who it belongs to, where that is a stranger.
     pub(super) strangers: Vec<String>,
-    /// Those for whose sake its journal is not believed. None where it says of no load that something is to be put back.
+    /// Those for whose sake its journal is not believed. None where it says of no load that something is to
+    /// be put back.
     pub(super) doubted_for: Vec<String>,
 }
 

@@ -1,7 +1,8 @@
-//! A file that was mended between two runs of a job: where nothing of it is in, the job goes on with it as it is now.
+//! A file that was mended between two runs of a job: where nothing of it is in, the job goes on with it as it
+//! is now.
 //!
-//! Only where rows are appended as they are read, and only where the file comes into the same table in the same way: what is in of
-//! other files stays as it was decided, and so do the borders of their chunks.
+//! Only where rows are appended as they are read, and only where the file comes into the same table in the
+//! same way: what is in of other files stays as it was decided, and so do the borders of their chunks.
 
 use super::head::Heads;
 use super::identity::{Settled, Version};
@@ -13,7 +14,8 @@ use howdah_target::ledger::{JobRow, JobStatus, Ledger};
 use howdah_target::session::Session;
 use std::collections::{BTreeSet, HashMap};
 
-/// The unfinished job, if files of it have changed of which it has stored nothing, and all others are as they were.
+/// The unfinished job, if files of it have changed of which it has stored nothing, and all others are as they
+/// were.
 ///
 /// # Errors
 /// Those of ledger and session, and of the job that goes on.
@@ -25,7 +27,8 @@ pub(super) async fn go_on(
 ) -> Result<Option<Settled>> {
     let Some(changed) = read_as_now((session, ledger), job, row, versions).await? else { return Ok(None) };
     let settled = earlier::go_on(connection, session, ledger, job, row.clone()).await?;
-    // What strangers may have written of the job is compared with what its files say, and these are others by now.
+    // What strangers may have written of the job is compared with what its files say, and these are others by
+    // now.
     let goes_on = |settled: &Settled| settled.earlier.is_some() && settled.doubted_for.is_empty();
     Ok(settled.filter(goes_on).map(|settled| Settled { changed, ..settled }))
 }
@@ -46,7 +49,8 @@ pub(super) async fn goes_on_without(
     Ok(read_as_now(of_ledger, job, row, &own).await?.is_some())
 }
 
-/// The numbers of the files that the job would read as they are now; `None` where it does not go on with what has changed.
+/// The numbers of the files that the job would read as they are now; `None` where it does not go on with what
+/// has changed.
 async fn read_as_now(
     (session, ledger): (&Session, &Ledger),
     job: &Job,
@@ -63,12 +67,14 @@ async fn read_as_now(
     if changed.iter().any(|no| begun.contains(no)) {
         return Ok(None);
     }
-    // Were its rows loaded again by --force, that would be a new job, which doubles those that are there in other tables.
+    // Were its rows loaded again by --force, that would be a new job, which doubles those that are there in
+    // other tables.
     let is_whole = emptied::behind(session, ledger, &row.plan).await?.is_empty();
     Ok(is_whole.then_some(changed))
 }
 
-/// The numbers of the files that have changed; `None` if there are none, or if the files are not the same by their names.
+/// The numbers of the files that have changed; `None` if there are none, or if the files are not the same by
+/// their names.
 fn changed(files: &[FilePlan], versions: &[Version]) -> Option<Vec<u32>> {
     let names: BTreeSet<&str> = files.iter().map(|file| file.location.as_str()).collect();
     // Of a file of several tables each has its own part.

@@ -1,6 +1,7 @@
-//! Fields without a name in the header that hold nothing, as spreadsheets write them behind the last column (`a;b;;`), and fields behind
-//! the last column where there is no header, as programs write them that end records with a delimiter (`1|2|`). A table that is there
-//! has no column for them and needs none, as long as it is certain that no value stands there.
+//! Fields without a name in the header that hold nothing, as spreadsheets write them behind the last column
+//! (`a;b;;`), and fields behind the last column where there is no header, as programs write them that end
+//! records with a delimiter (`1|2|`). A table that is there has no column for them and needs none, as long as
+//! it is certain that no value stands there.
 
 use super::finding::Found;
 use super::head::Head;
@@ -8,7 +9,8 @@ use super::whole::{Extent, Wholes};
 use howdah_model::{Evolve, Job, Result, Table};
 use howdah_transcode::infer::ColumnState;
 
-/// Reads the files to their end whose fields without a column hold nothing as far as they were seen, if they are not too large.
+/// Reads the files to their end whose fields without a column hold nothing as far as they were seen, if they
+/// are not too large.
 pub(super) async fn prove_hollow(
     job: &Job,
     table: &Table,

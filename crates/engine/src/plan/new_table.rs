@@ -1,4 +1,5 @@
-//! The table that is made for files that have none: its columns from the headers, their types from the values.
+//! The table that is made for files that have none: its columns from the headers, their types from the
+//! values.
 
 use super::columns::{self, Columns};
 use super::finding::Found;
@@ -110,8 +111,8 @@ fn take_empty(job: &Job, columns: &[NewColumn], heads: &mut [Head]) -> Result<()
     Ok(())
 }
 
-/// For each field of a file the column of the new table that it fills. A file without a record has none, and may
-/// be said to fill all.
+/// For each field of a file the column of the new table that it fills. A file without a record has none, and
+/// may be said to fill all.
 pub(super) fn columns(job: &Job, create: &NewTable, found: &Found) -> Result<Columns> {
     let finding = &found.finding;
     if finding.width == 0 {
@@ -177,8 +178,8 @@ pub(super) fn open(job: &Job, plans: &[TablePlan], placed: &[(u32, Head)]) -> Ve
     }
     for column in &mut open {
         let chosen = column.state.finish(false).type_name;
-        // An earlier run of the job has widened integers and decimals for values that the sample does not know, and their text is
-        // still theirs. Any other type somebody else has given it.
+        // An earlier run of the job has widened integers and decimals for values that the sample does not
+        // know, and their text is still theirs. Any other type somebody else has given it.
         column.made &= same_type(&column.type_name, &chosen)
             || is_exact_number(&column.type_name) && is_exact_number(&chosen);
         // What of the sample is stored when, nobody knows.
@@ -265,7 +266,8 @@ pub(super) async fn told_column(session: &Session, job: &Job, name: &str) -> Res
     Ok(Some(NewColumn { name, type_name, evidence, may_widen: false, empty_is_null: false }))
 }
 
-/// A comma is between fields, and a point is the decimal sign of some column: `"1,7"` in another is more likely a list.
+/// A comma is between fields, and a point is the decimal sign of some column: `"1,7"` in another is more
+/// likely a list.
 fn has_points_alone(heads: &[Head], seen: &BTreeMap<String, Seen>) -> bool {
     let mut dialects =
         heads.iter().filter_map(|head| head.found.as_ref()).map(|found| &found.finding.dialect);

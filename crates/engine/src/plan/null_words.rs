@@ -1,5 +1,5 @@
-//! Words for "no value" in columns that hold nothing else: in the file they look like text, and the type of the column that is there says
-//! that they are none.
+//! Words for "no value" in columns that hold nothing else: in the file they look like text, and the type of
+//! the column that is there says that they are none.
 
 use super::scan::Columns;
 use crate::widen::{holds_text, is_inferred};

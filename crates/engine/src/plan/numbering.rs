@@ -14,8 +14,8 @@ use howdah_target::numbers;
 use howdah_target::session::Session;
 use howdah_transcode::number::Numberer;
 
-/// With fewer rows, asking for their numbers would cost more than it saves: a row saves 0.23 microseconds (measured), and a
-/// session and its statements are taken for some 5 ms (not measured).
+/// With fewer rows, asking for their numbers would cost more than it saves: a row saves 0.23 microseconds
+/// (measured), and a session and its statements are taken for some 5 ms (not measured).
 const ROWS_MIN: u64 = 20_000;
 
 /// The beginning of the note; an earlier run's plan has it already.
@@ -81,8 +81,8 @@ fn of_places(table: &TablePlan, place: PlaceColumn) -> Option<NumberPlan> {
     })
 }
 
-/// Further buffers that chunks would use so that rows get their numbers, where the rows themselves take `rows`: short
-/// rows may become twice as long.
+/// Further buffers that chunks would use so that rows get their numbers, where the rows themselves take
+/// `rows`: short rows may become twice as long.
 pub(super) fn scratch(table: &TablePlan, rows: u32) -> u32 {
     if table.number.is_some() { rows.max(1) + 1 } else { 0 }
 }

@@ -1,8 +1,9 @@
 //! The values of a file shown to its columns by several threads.
 //!
-//! One thread reads the records, in order, and cuts them into pieces. Each piece goes to an observer, which begins with what was
-//! known when the piece was read; what it found is joined in the order of the pieces. What is known of a column is a function of
-//! the set of its values, so that this is what one thread would have found.
+//! One thread reads the records, in order, and cuts them into pieces. Each piece goes to an observer, which
+//! begins with what was known when the piece was read; what it found is joined in the order of the pieces.
+//! What is known of a column is a function of the set of its values, so that this is what one thread would
+//! have found.
 
 use super::scan::Columns;
 use parking_lot::Mutex;
@@ -11,14 +12,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{Builder, Scope, available_parallelism};
 
-/// Reading the records takes a third to a half of the time that looking at their values does: more observers would wait.
+/// Reading the records takes a third to a half of the time that looking at their values does: more observers
+/// would wait.
 const OBSERVERS_MAX: usize = 4;
 /// Plain bytes for which an observer is worth a thread.
 const OBSERVER_BYTES: usize = 1 << 20;
 /// Pieces read ahead for each observer.
 const PIECES_AHEAD: usize = 2;
 
-/// How many threads look at the values of so many plain bytes: none but the one that reads them, or two at least.
+/// How many threads look at the values of so many plain bytes: none but the one that reads them, or two at
+/// least.
 pub(super) fn observers(plain_bytes: usize) -> usize {
     let cpus = available_parallelism().map_or(1, usize::from);
     cpus.min(OBSERVERS_MAX).min(plain_bytes / OBSERVER_BYTES)
@@ -31,7 +34,8 @@ struct Piece {
     found: SyncSender<Columns>,
 }
 
-/// Shows the values of these pieces of COPY text (whole lines) to the columns, with the help of so many observers.
+/// Shows the values of these pieces of COPY text (whole lines) to the columns, with the help of so many
+/// observers.
 pub(super) fn show(columns: &mut Columns, mut pieces: impl Iterator<Item = Vec<u8>>, observers: usize) {
     // It rules out most of what will be, and whoever begins without it tries all that again.
     if let Some(first) = pieces.next() {

@@ -1,7 +1,8 @@
-//! A file that can be read anywhere, from one of its tables on: the sample of it, and where the next table begins.
+//! A file that can be read anywhere, from one of its tables on: the sample of it, and where the next table
+//! begins.
 //!
-//! The sample holds little of a long file. When its middle or its tail does not look like the first table, the border
-//! is looked for by halving: some twenty small reads in a file of any length.
+//! The sample holds little of a long file. When its middle or its tail does not look like the first table,
+//! the border is looked for by halving: some twenty small reads in a file of any length.
 
 use super::finding::{Found, Windows, found_in, may_be_long};
 use howdah_model::Result;
@@ -11,8 +12,8 @@ use howdah_transcode::dialect::{Finding, Given, TABLE_END_BYTES, TableEnd, WINDO
 /// Bytes looked at to tell to which table they belong: some hundred records of most files.
 const LOOK_BYTES: u64 = 16 << 10;
 
-/// Files of tabs up to this size are read whole if nothing in their sample speaks against escapes, since one may come later: one
-/// more read of a store, and a file that is found by all of it takes some 50 ms.
+/// Files of tabs up to this size are read whole if nothing in their sample speaks against escapes, since one
+/// may come later: one more read of a store, and a file that is found by all of it takes some 50 ms.
 const ESCAPES_BYTES_MAX: u64 = 1 << 20;
 
 const WINDOW: u64 = WINDOW_BYTES as u64;
@@ -25,9 +26,9 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Finds how it is written. Of `head`, its first bytes, more are read if need be; with `all` they are all there
-    /// are. Places in what is found are counted from the beginning of the part. What belongs to another table is left
-    /// out of the sample.
+    /// Finds how it is written. Of `head`, its first bytes, more are read if need be; with `all` they are all
+    /// there are. Places in what is found are counted from the beginning of the part. What belongs to another
+    /// table is left out of the sample.
     pub(super) async fn find(&self, head: Vec<u8>, all: bool, given: Given) -> Result<Found> {
         let stored_bytes = self.object.stored_bytes().map(|bytes| bytes.saturating_sub(self.start_byte));
         let size_bytes = stored_bytes.unwrap_or(head.len() as u64);
@@ -79,8 +80,8 @@ impl Part<'_> {
         Ok(found)
     }
 
-    /// The byte at which another table begins, its title included. `middle` and `tail` are those of the sample, which
-    /// is not the whole part.
+    /// The byte at which another table begins, its title included. `middle` and `tail` are those of the
+    /// sample, which is not the whole part.
     async fn other_table(
         &self,
         finding: &Finding,

@@ -7,8 +7,8 @@ use howdah_target::publications;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
 
-/// A warning for each publication that takes in a table that the load is going to make, those of the ledger too. Asked anew by every
-/// run.
+/// A warning for each publication that takes in a table that the load is going to make, those of the ledger
+/// too. Asked anew by every run.
 ///
 /// # Errors
 /// Those of the session.

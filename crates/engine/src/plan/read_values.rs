@@ -1,15 +1,18 @@
-//! How the sessions of a job read values: as the one that planned it first, whatever role, database and environment of a later run say.
+//! How the sessions of a job read values: as the one that planned it first, whatever role, database and
+//! environment of a later run say.
 //!
-//! `01/02/2024` is another day in another DateStyle, and a time without an offset another moment in another TimeZone. So what the
-//! planning session goes by is kept in the plan and set on every session of the job; a run that goes on with the job takes it from
-//! there, and so does a load of records that the job has rejected.
+//! `01/02/2024` is another day in another DateStyle, and a time without an offset another moment in another
+//! TimeZone. So what the planning session goes by is kept in the plan and set on every session of the job; a
+//! run that goes on with the job takes it from there, and so does a load of records that the job has
+//! rejected.
 
 use super::identity::Settled;
 use crate::Connection;
 use howdah_model::{Job, Result, ValueSettings};
 use howdah_target::session::Session;
 
-/// Has this session and all further ones read values as the job does. What is to be said comes back, where that is not as this session would.
+/// Has this session and all further ones read values as the job does. What is to be said comes back, where
+/// that is not as this session would.
 ///
 /// # Errors
 /// Those of the session.

@@ -1,9 +1,9 @@
 //! Which rows of a partitioned table the client copies into leaf partitions itself.
 //!
-//! That gains where the leaves keep their indexes: rows of one leaf behind one another meet the same pages. Without
-//! indexes the server's own search costs it less than the check of each leaf's constraint: see
-//! docs/decisions/2026-11-22-partitions.md. Each leaf costs two round trips more, so by itself this is done beside a
-//! near server only. What the client cannot tell with certainty, the server does: see
+//! That gains where the leaves keep their indexes: rows of one leaf behind one another meet the same pages.
+//! Without indexes the server's own search costs it less than the check of each leaf's constraint: see
+//! docs/decisions/2026-11-22-partitions.md. Each leaf costs two round trips more, so by itself this is done
+//! beside a near server only. What the client cannot tell with certainty, the server does: see
 //! `howdah_transcode::route`.
 
 use super::sent_form::chunk_format;
@@ -15,7 +15,8 @@ use howdah_model::{ErrorKind, Job, OnError, PartitionsChoice, Plan, RelationKind
 use howdah_target::session::{Session, column_types, foreign, partitions};
 use howdah_transcode::route::Router;
 
-/// Settles for each table whether its rows leave the server's own tables, and whether the client routes them, which it says.
+/// Settles for each table whether its rows leave the server's own tables, and whether the client routes them,
+/// which it says.
 pub(super) async fn choose(
     context: &Context,
     session: &Session,
@@ -153,13 +154,14 @@ fn left_to_server(table: &PartitionedTable) -> usize {
     .sum()
 }
 
-/// Further buffers that chunks would use so that their rows can be laid out by leaf, where the rows themselves take
-/// `rows`.
+/// Further buffers that chunks would use so that their rows can be laid out by leaf, where the rows
+/// themselves take `rows`.
 pub(super) fn scratch(table: &TablePlan, rows: u32) -> u32 {
     if table.route.is_some() { rows.max(1) } else { 0 }
 }
 
-/// What there is no memory for is not done. Rows that are laid out as text are better than binary rows that are not.
+/// What there is no memory for is not done. Rows that are laid out as text are better than binary rows that
+/// are not.
 pub(super) fn settle(tables: &mut [TablePlan], layout: &Layout) {
     for table in tables {
         let Some(route) = &mut table.route else { continue };

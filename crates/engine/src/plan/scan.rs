@@ -24,8 +24,8 @@ const PREVIEW_RECORDS: usize = 5;
 const RECORD_BYTES_MAX: usize = 16 << 20;
 /// A window is given up when so many times its bytes were read in records that do not fit.
 const WINDOW_READS_MAX: usize = 8;
-/// Records read in several ways, for their quotes or line endings, until planning gives up on seeing all values. One
-/// takes 10 to 100 microseconds, so that no file keeps a plan waiting for more than two seconds.
+/// Records read in several ways, for their quotes or line endings, until planning gives up on seeing all
+/// values. One takes 10 to 100 microseconds, so that no file keeps a plan waiting for more than two seconds.
 const TANGLED_RECORDS_MAX: u64 = 20_000;
 /// Longer values are no witnesses: there is one for each kind at most, and they are kept.
 const WITNESS_BYTES_MAX: usize = 1000;
@@ -104,7 +104,8 @@ impl Columns {
     fn observe(&mut self, no: usize, value: &[u8]) {
         match self.quoted_empty.get_mut(no) {
             Some(quoted_empty) if value.is_empty() && self.empty_is_null => *quoted_empty = true,
-            // COPY's NULL, which the sample had not, makes no column one of text; the load refuses it in any other.
+            // COPY's NULL, which the sample had not, makes no column one of text; the load refuses it in any
+            // other.
             Some(_) if self.may_be_text && value == b"\\N" => {}
             _ => self.take_value(no, value),
         }
@@ -185,8 +186,8 @@ impl Columns {
         self.take(&shape, utf8(finding, &plain[..plain.len().min(end)]), cut)
     }
 
-    /// Shows the values of the records in a window to the columns. It begins and perhaps ends anywhere, inside
-    /// quotes, too: what is no whole record says nothing.
+    /// Shows the values of the records in a window to the columns. It begins and perhaps ends anywhere,
+    /// inside quotes, too: what is no whole record says nothing.
     fn take_window(&mut self, finding: &Finding, window: &[u8], at_end: bool) {
         let Ok(cells) = Cells::new(&finding.dialect) else { return };
         let header = RepeatedHeader::in_records(&finding.dialect, &finding.names).ok().flatten();
@@ -255,8 +256,9 @@ impl Columns {
         }
     }
 
-    /// Takes in what an observer has found in the lines that come next. Which values rule out kinds depends on those before
-    /// them, which the observer did not know all: where any did, the lines are looked at once more.
+    /// Takes in what an observer has found in the lines that come next. Which values rule out kinds depends
+    /// on those before them, which the observer did not know all: where any did, the lines are looked at once
+    /// more.
     pub(super) fn join(&mut self, lines: &[u8], found: &Columns) {
         let seen = self.states.iter_mut().zip(&mut self.among).zip(found.states.iter().zip(&found.among));
         let narrowed: Vec<bool> = seen
@@ -281,8 +283,8 @@ impl Columns {
         }
     }
 
-    /// Shows the values of these bytes to the columns, as far as they can be read. What cannot be read here, the
-    /// load meets again and reports. Says whether they were read to their end.
+    /// Shows the values of these bytes to the columns, as far as they can be read. What cannot be read here,
+    /// the load meets again and reports. Says whether they were read to their end.
     fn take(&mut self, shape: &Shape, plain: impl Read + Send, cut: Cut) -> bool {
         let counts = Arc::new(Counts::new(shape.fields.len()));
         let plain = Patient { plain, counts: Arc::clone(&counts) };

@@ -1,5 +1,5 @@
-//! In which form records are sent: COPY binary, COPY text or as the file has them. What the client can write with
-//! certainty, where memory has room for it, and what costs both sides together least.
+//! In which form records are sent: COPY binary, COPY text or as the file has them. What the client can write
+//! with certainty, where memory has room for it, and what costs both sides together least.
 //!
 //! The costs are those of `cost.rs`, counted on a sample of the file; `--encode` takes the choice away.
 
@@ -23,8 +23,8 @@ const AS_TEXT: &str = "csv records are sent as COPY text, which the server reads
 const AS_BINARY: &str = "records are sent in COPY's binary format";
 /// Where bad records do not end the load, one value in so many may be uncertain.
 const UNCERTAIN_SHARE: u64 = 10;
-/// Buffers that the rows of a chunk may take. Rows of many small numbers are longer than that, and cost the server
-/// more to receive than it saves by not reading them.
+/// Buffers that the rows of a chunk may take. Rows of many small numbers are longer than that, and cost the
+/// server more to receive than it saves by not reading them.
 const ROW_BUFFERS_MAX: u64 = 4;
 
 /// The types of each table's columns, where records may be sent as binary.
@@ -40,7 +40,8 @@ pub(super) async fn look(
     }
 }
 
-/// Settles for each table in which form its records are sent, from samples of its files, where its columns are of these types.
+/// Settles for each table in which form its records are sent, from samples of its files, where its columns
+/// are of these types.
 pub(super) fn choose(job: &Job, tables: &mut [TablePlan], placed: &[(u32, Head)], found: Vec<Option<Types>>) {
     if job.encode == EncodeChoice::Csv {
         tables.iter_mut().for_each(|table| table.text_sql = None);
@@ -128,7 +129,8 @@ fn binary<'h>(
     })
 }
 
-/// The types of all fields of the file, which samples have. Those that are left out are certain, whatever they hold.
+/// The types of all fields of the file, which samples have. Those that are left out are certain, whatever
+/// they hold.
 fn of_all_fields(table: &TablePlan, kept: &[BinaryType]) -> Vec<BinaryType> {
     let mut kept = kept.iter();
     let fields = table.fields.iter();
@@ -136,8 +138,8 @@ fn of_all_fields(table: &TablePlan, kept: &[BinaryType]) -> Vec<BinaryType> {
     fields.map(of_kept).map(|of| of.unwrap_or(BinaryType::Text)).collect()
 }
 
-/// The format of the records of a chunk when they are to be encoded: that of the file, or COPY text where fields have
-/// been left out.
+/// The format of the records of a chunk when they are to be encoded: that of the file, or COPY text where
+/// fields have been left out.
 pub(crate) fn chunk_format(table: &TablePlan) -> Format {
     match table.encode {
         Encode::PassThrough => table.format.clone(),

@@ -1,5 +1,5 @@
-//! What a file alone does not show, and those beside it do: a header, in a part without a row or where names are numbers as the
-//! values are; and that backslashes escape, in a part that has none or few.
+//! What a file alone does not show, and those beside it do: a header, in a part without a row or where names
+//! are numbers as the values are; and that backslashes escape, in a part that has none or few.
 
 use super::finding::{self, Found, look_at};
 use super::head::{Head, HeadReader, Heads};
@@ -26,7 +26,8 @@ impl Heads<'_> {
         Ok(())
     }
 
-    /// Where backslashes escape in a file of a table, they do in all that are cut alike, unless one speaks against it.
+    /// Where backslashes escape in a file of a table, they do in all that are cut alike, unless one speaks
+    /// against it.
     async fn settle_escapes(&self, heads: &mut [Head], told: &Told) -> Result<()> {
         let mut known: BTreeMap<Shape, BTreeSet<Option<u8>>> = BTreeMap::new();
         for head in heads.iter() {
@@ -55,7 +56,8 @@ impl Heads<'_> {
         Ok(())
     }
 
-    /// A file whose first record holds the very names that another file of the table has for a header has them for one, too.
+    /// A file whose first record holds the very names that another file of the table has for a header has
+    /// them for one, too.
     async fn settle_headers(&self, heads: &mut [Head], told: &Told) -> Result<()> {
         if told.header.is_some() {
             return Ok(());
@@ -79,7 +81,8 @@ impl Heads<'_> {
         Ok(())
     }
 
-    /// Looks at the file again, as at one of which more is told, and takes what is found if it is as it should be.
+    /// Looks at the file again, as at one of which more is told, and takes what is found if it is as it
+    /// should be.
     async fn look_again(
         &self,
         head: &mut Head,

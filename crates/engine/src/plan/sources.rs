@@ -8,8 +8,8 @@ use howdah_source::Object;
 use howdah_transcode::infer;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Locations that are looked up side by side. A round trip to a store far away takes a tenth of a second, of which jobs of a
-/// thousand URLs have a thousand.
+/// Locations that are looked up side by side. A round trip to a store far away takes a tenth of a second, of
+/// which jobs of a thousand URLs have a thousand.
 const LISTS_AT_ONCE: usize = 16;
 
 /// One object and the relation it goes to, as written.
@@ -148,8 +148,8 @@ fn path_of(location: &str) -> &str {
     if is_url(location) { location.split(['?', '#']).next().unwrap_or(location) } else { location }
 }
 
-/// What is said of files without a byte that are compressed by their names: also what holds nothing is some bytes long when it is
-/// compressed, so that whoever wrote them has not come to it.
+/// What is said of files without a byte that are compressed by their names: also what holds nothing is some
+/// bytes long when it is compressed, so that whoever wrote them has not come to it.
 fn cut_off(files: &[FilePlan]) -> Option<String> {
     let is_compressed = |file: &&FilePlan| {
         file.stored_bytes == Some(0)

@@ -1,8 +1,9 @@
 //! Wide tables whose statistics cost the server more than their rows: said in the plan.
 //!
-//! ANALYZE reads every column of 300 rows for each of the largest statistics target, and sorts each: 30,000 values a column, however
-//! many rows there are. In a row of values of no fixed length it passes over those before each one, so that a value costs more the more
-//! columns there are. Measured with 30,000 rows (PostgreSQL 18, collation C.UTF-8, an AMD EPYC), nanoseconds a value, beside 100 for its COPY:
+//! ANALYZE reads every column of 300 rows for each of the largest statistics target, and sorts each: 30,000
+//! values a column, however many rows there are. In a row of values of no fixed length it passes over those
+//! before each one, so that a value costs more the more columns there are. Measured with 30,000 rows
+//! (PostgreSQL 18, collation C.UTF-8, an AMD EPYC), nanoseconds a value, beside 100 for its COPY:
 //!
 //! | columns | 10 | 50 | 100 | 300 | 600 |
 //! | --- | --- | --- | --- | --- | --- |

@@ -1,4 +1,5 @@
-//! Ledgers that roles own which have no say over what is loaded: any role that may make a schema may have been there first.
+//! Ledgers that roles own which have no say over what is loaded: any role that may make a schema may have
+//! been there first.
 
 use super::ledger_of;
 use crate::Context;
@@ -21,8 +22,8 @@ pub(super) async fn expect_nothing_left(
     doubted::expect_nothing_left(context, &ledger, &plan.job_id, &left, doubted_for)
 }
 
-/// A warning where the ledger is another role's, one of these. No more than that: ledgers are shared by GRANT, and nothing tells one
-/// that was meant from one that was not.
+/// A warning where the ledger is another role's, one of these. No more than that: ledgers are shared by
+/// GRANT, and nothing tells one that was meant from one that was not.
 pub(super) fn tell(plan: &mut Plan, owners: &[String]) {
     let Some(ledger) = ledger_of(&plan.job) else { return };
     if !owners.is_empty() {

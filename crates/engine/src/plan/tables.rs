@@ -165,7 +165,8 @@ async fn groups(
     let creates = job.shaping.told.is_some() && creates(context, job);
     let mut new = BTreeMap::new();
     if creates {
-        // Asked for one by one, a thousand that are to be made took a second to be told that they are not there.
+        // Asked for one by one, a thousand that are to be made took a second to be told that they are not
+        // there.
         new = context.connection.attend(session, catalog::new_relations(session, &written)).await?;
     }
     let resolving: Vec<_> = written
@@ -300,8 +301,8 @@ fn in_own_schema(relation: Relation) -> Result<Relation> {
     Err(Error::new(ErrorKind::Table, message).with_hint("name a schema of yours: --table schema.name"))
 }
 
-/// The error of fields that do not fit the table, where that was made for a header that was found otherwise: what a load has made stays
-/// when it fails, and would be in the way of what its hints say.
+/// The error of fields that do not fit the table, where that was made for a header that was found otherwise:
+/// what a load has made stays when it fails, and would be in the way of what its hints say.
 async fn with_maker(context: &Context, session: &Session, job: &Job, shape: &Shape, error: Error) -> Error {
     let ledger = ledger_of(job).filter(|_| error.kind() == ErrorKind::Columns && shape.create.is_none());
     let (Some(ledger), Some(hint)) = (ledger, error.hint().map(str::to_owned)) else { return error };
@@ -328,8 +329,8 @@ fn columns(job: &Job, shape: &Shape, head: &Head) -> Result<Columns> {
     chosen.map_err(|error| error.in_file(head.object().location()))
 }
 
-/// Of a file that was cut into pieces only the first has a header: whether the others' fields are in its order or in the table's,
-/// nobody knows.
+/// Of a file that was cut into pieces only the first has a header: whether the others' fields are in its
+/// order or in the table's, nobody knows.
 fn expect_one_order(chosen: &[Columns], heads: &[Head]) -> Result<()> {
     let read = || {
         let read = chosen
@@ -459,12 +460,13 @@ fn table_plan(
     Ok(plan)
 }
 
-/// How the values of a column are spelled; `None`: they are left as they are. Of columns that are not among these each file decides.
+/// How the values of a column are spelled; `None`: they are left as they are. Of columns that are not among
+/// these each file decides.
 pub(super) type Readings = BTreeMap<String, Option<Reading>>;
 
-/// How the values of each column are spelled, where the server would not read them alike: as told behind the colon
-/// of `--types column=type:spelling`, else as the data of all files together proves. One file may prove what another
-/// leaves open: 31/01/2024 in one says how 01/02/2024 in the other is meant.
+/// How the values of each column are spelled, where the server would not read them alike: as told behind the
+/// colon of `--types column=type:spelling`, else as the data of all files together proves. One file may prove
+/// what another leaves open: 31/01/2024 in one says how 01/02/2024 in the other is meant.
 fn readings(job: &Job, table: &Table, columns: &[Columns], heads: &[Head]) -> Result<Readings> {
     let mut readings = BTreeMap::new();
     for (name, (state, among)) in joined(columns, heads) {
@@ -503,8 +505,9 @@ pub(super) fn joined<'a>(
     seen
 }
 
-/// A number that is written anew has a decimal point. Where money is read with a comma (`lc_monetary`), it would be another
-/// amount, or none: values are left as they are, which the server reads as its people write them.
+/// A number that is written anew has a decimal point. Where money is read with a comma (`lc_monetary`), it
+/// would be another amount, or none: values are left as they are, which the server reads as its people write
+/// them.
 async fn leave_money_to_comma(
     context: &Context,
     session: &Session,
@@ -530,8 +533,8 @@ async fn leave_money_to_comma(
     Ok(())
 }
 
-/// The client writes records anew where COPY has no words for how they are written, and where it has to know the fields of what is
-/// not UTF-8.
+/// The client writes records anew where COPY has no words for how they are written, and where it has to know
+/// the fields of what is not UTF-8.
 fn care(job: &Job, shape: &Shape, written: &Written, readings: &[Option<Reading>]) -> Care {
     let Some(dialect) = &written.dialect else { return Care::Server };
     let foreign = written.format.encoding.as_deref() != Some("UTF8");
@@ -545,9 +548,9 @@ fn care(job: &Job, shape: &Shape, written: &Written, readings: &[Option<Reading>
     }
 }
 
-/// Spellings of NULL may become one on the way of records that pass otherwise. What is mended is written with one already: another one
-/// in it is a value. Where bad records do not end the load, a stray quote costs the one record that is read by itself, and all
-/// behind it where COPY's rules split.
+/// Spellings of NULL may become one on the way of records that pass otherwise. What is mended is written with
+/// one already: another one in it is a value. Where bad records do not end the load, a stray quote costs the
+/// one record that is read by itself, and all behind it where COPY's rules split.
 fn respells(job: &Job) -> bool {
     !mends(job) && job.bad_records.on_error == OnError::Stop
 }
@@ -556,8 +559,8 @@ fn mends(job: &Job) -> bool {
     job.shaping.lenient || !job.shaping.nul.is_reject()
 }
 
-/// Mending tells characters apart, partitions are made for dates, NULL has other bytes than those that were told, and a watch over
-/// columns would take parts of characters for delimiters.
+/// Mending tells characters apart, partitions are made for dates, NULL has other bytes than those that were
+/// told, and a watch over columns would take parts of characters for delimiters.
 fn knows_fields(job: &Job, shape: &Shape, format: &Format) -> bool {
     let watches = shape.create.is_some() || job.shaping.evolve != Evolve::None;
     mends(job)

@@ -1,9 +1,10 @@
 //! How the server compresses values that are too wide for a page.
 //!
-//! PostgreSQL compresses such values (TOAST) before it stores them, by pglz unless a setting or the column says
-//! otherwise; since version 14 it may have lz4, which takes a fraction of the time. Measured: 20,000 documents of
-//! 20 kB as jsonb, PostgreSQL 15 on two cores, two runs each: psql \\copy 14.5 and 15.5 s by pglz, 6.5 s by lz4; this
-//! load 9.4 and 9.5 s by pglz, 5.0 and 6.7 s by lz4, and the table takes 278 instead of 317 MB.
+//! PostgreSQL compresses such values (TOAST) before it stores them, by pglz unless a setting or the column
+//! says otherwise; since version 14 it may have lz4, which takes a fraction of the time. Measured: 20,000
+//! documents of 20 kB as jsonb, PostgreSQL 15 on two cores, two runs each: psql \\copy 14.5 and 15.5 s by
+//! pglz, 6.5 s by lz4; this load 9.4 and 9.5 s by pglz, 5.0 and 6.7 s by lz4, and the table takes 278 instead
+//! of 317 MB.
 
 use super::head::Head;
 use crate::Context;
@@ -15,8 +16,8 @@ use howdah_transcode::split::{Rules, State};
 /// (`src/include/access/heaptoast.h`).
 const WIDE_BYTES: u64 = 2032;
 
-/// Settles for each table whether its transactions ask for lz4: where its records are wide, the server has it, and
-/// nobody has set another method.
+/// Settles for each table whether its transactions ask for lz4: where its records are wide, the server has
+/// it, and nobody has set another method.
 pub(super) async fn choose(
     context: &Context,
     session: &Session,

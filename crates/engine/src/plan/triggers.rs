@@ -1,8 +1,8 @@
 //! What becomes of triggers while rows come: they fire, or it is settled how they are kept from it.
 //!
-//! No constraint goes unchecked by this: foreign keys are dropped and validated behind the rows like indexes are, and where
-//! one stays, its triggers go on checking it. Only where the role itself has `session_replication_role` set to replica nothing is
-//! checked; the plan says so.
+//! No constraint goes unchecked by this: foreign keys are dropped and validated behind the rows like indexes
+//! are, and where one stays, its triggers go on checking it. Only where the role itself has
+//! `session_replication_role` set to replica nothing is checked; the plan says so.
 
 use super::index_cost::{of_checks_s, of_trigger_s};
 use super::indexes::RowsToCome;
@@ -22,8 +22,8 @@ const COSTLY_S: f64 = 1.0;
 /// From this version on, parameters can be granted.
 const GRANT_SET_VERSION: u32 = 150_000;
 
-/// What rows fire, of each table that rows come into by COPY; `None` where it is tried what this role may, since what the server says to
-/// each try decides what is sent next.
+/// What rows fire, of each table that rows come into by COPY; `None` where it is tried what this role may,
+/// since what the server says to each try decides what is sent next.
 pub(super) async fn look(session: &Session, plan: &Plan) -> Result<Option<Vec<Triggers>>> {
     if plan.job.triggers == TriggersChoice::Disable {
         return Ok(None);
@@ -199,8 +199,8 @@ fn of_triggers<S: Borrow<str>>(names: &[S], one: &str, several: &str) -> String 
     }
 }
 
-/// How the triggers are kept from firing, if these constraints stay. Asked twice: for the plan, and again when all is
-/// dropped that is dropped.
+/// How the triggers are kept from firing, if these constraints stay. Asked twice: for the plan, and again
+/// when all is dropped that is dropped.
 pub(crate) fn way(
     relation: &Relation,
     found: &Triggers,

@@ -1,5 +1,6 @@
-//! What is tuned for the load: settings of its sessions, options of the tables, and, where somebody asks for that, settings
-//! of the server. And what is unsafe about the server as it is, which a load leaves as it is and tells.
+//! What is tuned for the load: settings of its sessions, options of the tables, and, where somebody asks for
+//! that, settings of the server. And what is unsafe about the server as it is, which a load leaves as it is
+//! and tells.
 
 use super::{ledger_of, plain_bytes, tune_server};
 use crate::Context;
@@ -16,9 +17,9 @@ use howdah_target::tune::table::{self, Parameter, Storage};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::try_join;
 
-/// A table that gets less is left to autovacuum, unless tuning is asked for: the launcher comes by once a minute
-/// (`autovacuum_naptime`), and a load of so much is over in about half of that. What it costs to be met is in
-/// docs/decisions/2026-11-22-tuning.md.
+/// A table that gets less is left to autovacuum, unless tuning is asked for: the launcher comes by once a
+/// minute (`autovacuum_naptime`), and a load of so much is over in about half of that. What it costs to be
+/// met is in docs/decisions/2026-11-22-tuning.md.
 const TABLE_BYTES_MIN: u64 = 4 << 30;
 /// Tables of more leaf partitions are left alone: each takes a transaction, before and after.
 const LEAVES_MAX: usize = 1000;
@@ -223,8 +224,8 @@ fn without_autovacuum(relation: &Relation, parameter: Parameter, after: Option<&
     }
 }
 
-/// What is known to come for the table is much. A pipe may bring a record or a terabyte: nobody is to find that a record has changed
-/// an option of the table.
+/// What is known to come for the table is much. A pipe may bring a record or a terabyte: nobody is to find
+/// that a record has changed an option of the table.
 fn is_large(plan: &Plan, relation: &Relation) -> bool {
     let of_table = |file: &&FilePlan| {
         plan.tables.get(file.table_no as usize).is_some_and(|table| table.table.relation == *relation)

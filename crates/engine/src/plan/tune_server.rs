@@ -1,4 +1,5 @@
-//! What `--tune server` sets, and what each setting is good for. Figures: docs/decisions/2026-11-22-tuning.md.
+//! What `--tune server` sets, and what each setting is good for. Figures:
+//! docs/decisions/2026-11-22-tuning.md.
 //!
 //! Only what a reload changes; only upwards; never fsync, full_page_writes, synchronous_commit or autovacuum.
 

@@ -10,7 +10,8 @@ use howdah_target::session::{Session, catalog};
 use howdah_transcode::infer;
 use std::collections::BTreeSet;
 
-/// A warning for each table that has not got the primary key, the names or the types that a new one would get.
+/// A warning for each table that has not got the primary key, the names or the types that a new one would
+/// get.
 ///
 /// # Errors
 /// Those of the session.
@@ -60,7 +61,8 @@ pub(super) async fn warn(
     Ok(())
 }
 
-/// Columns that were there and are filled, of other types than those that they were told without a spelling of values.
+/// Columns that were there and are filled, of other types than those that they were told without a spelling
+/// of values.
 async fn of_other_types(session: &Session, job: &Job, table: &TablePlan) -> Result<Vec<String>> {
     let mut others = Vec::new();
     let is_made = |name: &str| {

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 /// The beginning of the note; an earlier run's plan has it already.
 const COMPARED: &str = "when all rows are in,";
 
-/// Looks whether the files and the tables allow it, and says in the plan what is compared. Asked anew by every run.
+/// Looks whether the files and the tables allow it, and says in the plan what is compared. Asked anew by
+/// every run.
 ///
 /// # Errors
 /// Usage, for a pipe that is to be read twice; Table, with what the role lacks; those of the session.
@@ -46,7 +47,8 @@ pub(super) async fn choose(context: &Context, session: &Session, plan: &mut Plan
     Ok(())
 }
 
-/// Rows that came in one transaction are compared together, and those of files with other columns are summed up otherwise.
+/// Rows that came in one transaction are compared together, and those of files with other columns are summed
+/// up otherwise.
 fn refuse_several_kinds(tables: &[TablePlan]) -> Result<()> {
     let mut seen = BTreeSet::new();
     match tables.iter().find(|table| !seen.insert(&table.table.relation)) {
@@ -61,7 +63,8 @@ fn refuse_several_kinds(tables: &[TablePlan]) -> Result<()> {
     }
 }
 
-/// What changes the type of a column writes all rows anew, and takes from them what tells who has stored them.
+/// What changes the type of a column writes all rows anew, and takes from them what tells who has stored
+/// them.
 fn rewritten(table: &TablePlan) -> Error {
     let message = format!(
         "columns of {} may become wider, which leaves no trace of what has stored its rows",

@@ -1,5 +1,5 @@
-//! A table that is not there, though rows of jobs that did not end wait for it in staging tables, or are in a table that has another
-//! name by now.
+//! A table that is not there, though rows of jobs that did not end wait for it in staging tables, or are in a
+//! table that has another name by now.
 
 use super::ledger_of;
 use crate::Context;
@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// So many jobs are named; of more, their number.
 const JOBS_MAX: usize = 3;
 
-/// The error of a table that cannot be loaded, with a hint at the rows of jobs that did not end. Best effort: the error is known.
+/// The error of a table that cannot be loaded, with a hint at the rows of jobs that did not end. Best effort:
+/// the error is known.
 pub(super) async fn with_waiting_rows(
     context: &Context,
     session: &Session,
@@ -32,8 +33,8 @@ pub(super) async fn with_waiting_rows(
     error.with_hint(hint)
 }
 
-/// What to say of those of these tables, `schema.name`, for which rows of other jobs wait, with the commands that drop them, or which
-/// were renamed. Nobody is refused for what cannot be asked.
+/// What to say of those of these tables, `schema.name`, for which rows of other jobs wait, with the commands
+/// that drop them, or which were renamed. Nobody is refused for what cannot be asked.
 pub(super) async fn told(
     context: &Context,
     session: &Session,
@@ -60,7 +61,8 @@ pub(super) async fn told(
     relations.iter().filter_map(told).collect()
 }
 
-/// The same of one table: the jobs whose rows wait for it, and the one that has stored rows in it under another name.
+/// The same of one table: the jobs whose rows wait for it, and the one that has stored rows in it under
+/// another name.
 fn told_of(
     jobs: Option<&BTreeSet<String>>,
     renamed: Option<(&String, &String)>,

@@ -1,4 +1,5 @@
-//! Small files that are read to their end while planning, so that the types of their columns need no second thought.
+//! Small files that are read to their end while planning, so that the types of their columns need no second
+//! thought.
 
 use super::head::{Head, HeadReader, plain_head};
 use super::scan;
@@ -13,14 +14,16 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Files up to this size (as stored) are read whole to find the types of a new table, which are then final.
-/// Measured: one core scans a file of this size in well under a second, less than the server needs to take it.
+/// Measured: one core scans a file of this size in well under a second, less than the server needs to take
+/// it.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 /// What they may become when decompressed.
 const FILE_PLAIN_BYTES_MAX: usize = 64 << 20;
-/// Of all files of a job so many bytes are read where a wrong guess is put right while rows come: with two thousand files of 5 MB
-/// the first row would else wait for ten minutes.
+/// Of all files of a job so many bytes are read where a wrong guess is put right while rows come: with two
+/// thousand files of 5 MB the first row would else wait for ten minutes.
 const JOB_BYTES_MAX: u64 = 256 << 20;
-/// Files asked for side by side: enough to hide the distance to an object store. Together they hold no more than the largest.
+/// Files asked for side by side: enough to hide the distance to an object store. Together they hold no more
+/// than the largest.
 const FILES_AT_ONCE: usize = 16;
 /// Files decompressed and looked through side by side; each may take [`FILE_PLAIN_BYTES_MAX`].
 const SCANS_AT_ONCE: usize = 2;

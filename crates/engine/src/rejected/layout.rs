@@ -1,5 +1,5 @@
-//! How the rejected records of a job are written: files of one table that are written alike share a layout, whose records can
-//! stand in one file.
+//! How the rejected records of a job are written: files of one table that are written alike share a layout,
+//! whose records can stand in one file.
 
 use crate::plan::chunk_format;
 use howdah_model::plan::Encode;

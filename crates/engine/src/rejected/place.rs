@@ -1,6 +1,7 @@
-//! What stands where rejected records are to be written, and whether it may be replaced or removed. A file that stood there when its user
-//! named it may. What has come there since, or stands where a job that is gone on with was told to write, may be of another command, or be
-//! mended by now: it must hold nothing but records that the job itself has rejected.
+//! What stands where rejected records are to be written, and whether it may be replaced or removed. A file
+//! that stood there when its user named it may. What has come there since, or stands where a job that is gone
+//! on with was told to write, may be of another command, or be mended by now: it must hold nothing but
+//! records that the job itself has rejected.
 
 use super::layout::Layouts;
 use super::writer::{expect_no_source, is_ordinary};
@@ -16,8 +17,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Two files under one name differ in this, as far as anybody can tell without reading them: a file of the system, its length, when
-/// it was written.
+/// Two files under one name differ in this, as far as anybody can tell without reading them: a file of the
+/// system, its length, when it was written.
 type Stamp = (u64, u64, Option<SystemTime>);
 
 /// Where rejected records are to be written.
@@ -36,8 +37,8 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// It is not the job's own to replace or remove, or something else stands there by now: whoever writes holds the lock of the name
-    /// meanwhile, so that this is told for good by who holds it.
+    /// It is not the job's own to replace or remove, or something else stands there by now: whoever writes
+    /// holds the lock of the name meanwhile, so that this is told for good by who holds it.
     pub(super) fn is_of_another(&self, name: &Path) -> bool {
         self.others.contains(name) || self.stands.get(name).is_some_and(|stood| *stood != stamp(name))
     }
@@ -124,7 +125,8 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((found.ino(), found.len(), found.modified().ok()))
 }
 
-/// A file that is read beside the records that the job has rejected, in their order. An earlier run has written fewer of them.
+/// A file that is read beside the records that the job has rejected, in their order. An earlier run has
+/// written fewer of them.
 struct Compared {
     file: BufReader<File>,
     eol: Vec<u8>,

@@ -30,14 +30,15 @@ fn as_found(plan: &TablePlan) -> Shaping {
     Shaping { told: Some(told), types: spelled.collect(), ..Shaping::default() }
 }
 
-/// The load of files that [`write_files`](super::write_files) has written, mended or not, into the table that their records were
-/// meant for. What `typed` says of sources, sessions and so on holds; how the files are written, and how rows come into the table,
-/// are those of the job that rejected the records, but they come on top of what is there: what that job emptied or replaced, or
-/// deleted for having no record, it has dealt with. `typed.table` says which table where that job has loaded several.
+/// The load of files that [`write_files`](super::write_files) has written, mended or not, into the table that
+/// their records were meant for. What `typed` says of sources, sessions and so on holds; how the files are
+/// written, and how rows come into the table, are those of the job that rejected the records, but they come
+/// on top of what is there: what that job emptied or replaced, or deleted for having no record, it has dealt
+/// with. `typed.table` says which table where that job has loaded several.
 ///
 /// # Errors
-/// `Usage` without files, where the table must be named, and where nobody knows how a file is written; those of the connection
-/// and the ledger.
+/// `Usage` without files, where the table must be named, and where nobody knows how a file is written; those
+/// of the connection and the ledger.
 pub async fn reload(connection: &Connection, schema: &str, row: &JobRow, typed: Job) -> Result<Job> {
     let job = to_reload(connection, schema, row, typed).await;
     job.map_err(|error| again::in_full(error, connection, &row.job_id, schema))
@@ -102,8 +103,8 @@ fn is_called(relation: &Relation, name: &str) -> bool {
     .any(|spelling| spelling == name || (!name.contains('"') && *spelling == name.to_ascii_lowercase()))
 }
 
-/// How the records of this file are kept, by the end of its name and by what waits: the layout, and whether they are as in the
-/// files of the job.
+/// How the records of this file are kept, by the end of its name and by what waits: the layout, and whether
+/// they are as in the files of the job.
 fn kept_in<'a>(
     meant: &[&'a Layout<'a>],
     waiting: &[(u32, bool)],

@@ -1,13 +1,13 @@
-//! Whether rejected records are still to be loaded, before a load of them begins: mended once more, their file is another to the
-//! ledger, which would take what it has for new rows.
+//! Whether rejected records are still to be loaded, before a load of them begins: mended once more, their
+//! file is another to the ledger, which would take what it has for new rows.
 
 use crate::again;
 use howdah_model::{Error, ErrorKind, Job, LedgerChoice, RejectsOf, Result};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 
-/// Refuses a new load, called `job_id`, of rejected records none of which is still to be loaded; not with `--force`, nor for a
-/// check.
+/// Refuses a new load, called `job_id`, of rejected records none of which is still to be loaded; not with
+/// `--force`, nor for a check.
 ///
 /// # Errors
 /// `Usage` in that case; those of the session.

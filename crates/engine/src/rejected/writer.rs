@@ -1,4 +1,5 @@
-//! One file of rejected records: written beside its place and moved there when it is whole, never over a source.
+//! One file of rejected records: written beside its place and moved there when it is whole, never over a
+//! source.
 
 use howdah_model::{Error, ErrorKind, Plan, Result};
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -80,8 +81,8 @@ impl Drop for Writer {
     }
 }
 
-/// The file that a link leads to is written, not the link. In a folder that others may write to, a link may be theirs, to a file of the
-/// caller's: as the system itself does in `/tmp`, such a one is not followed.
+/// The file that a link leads to is written, not the link. In a folder that others may write to, a link may
+/// be theirs, to a file of the caller's: as the system itself does in `/tmp`, such a one is not followed.
 fn place_of(path: &Path) -> std::io::Result<PathBuf> {
     let mut place = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -102,11 +103,12 @@ fn place_of(path: &Path) -> std::io::Result<PathBuf> {
     Ok(place.canonicalize().unwrap_or(place))
 }
 
-/// Rejected records are rows, which the ledger keeps from everybody else: so does a new file. One of the caller's own that is there has
-/// been given the rights that it has. What an earlier run has left, or somebody has put there, is removed and not written to; but a file that
-/// is locked is being written.
+/// Rejected records are rows, which the ledger keeps from everybody else: so does a new file. One of the
+/// caller's own that is there has been given the rights that it has. What an earlier run has left, or
+/// somebody has put there, is removed and not written to; but a file that is locked is being written.
 fn create_own(unfinished: &Path, place: &Path) -> std::io::Result<Option<File>> {
-    // Whoever takes it away holds its lock meanwhile: by its name another one could go that has come there since.
+    // Whoever takes it away holds its lock meanwhile: by its name another one could go that has come there
+    // since.
     match left_behind(unfinished) {
         Left::Busy => return Ok(None),
         Left::Nothing => {}
@@ -177,7 +179,8 @@ fn is_caller(user: u32) -> bool {
     user == rustix::process::geteuid().as_raw()
 }
 
-/// Nothing can be moved into the place of a pipe or a device, or of what a descriptor of this process leads to.
+/// Nothing can be moved into the place of a pipe or a device, or of what a descriptor of this process leads
+/// to.
 pub(super) fn is_ordinary(path: &Path) -> bool {
     !path.starts_with("/dev") && path.metadata().map_or(true, |found| found.is_file())
 }

@@ -1,6 +1,7 @@
-//! Chunks for which the server has too little memory beside those of other sessions. Most often its table of locks is full: a chunk whose
-//! rows go to thousands of partitions locks each of them, and the server has room for what one transaction locks, but not several at a
-//! time. Such a chunk is tried again while no other is stored; what has no room alone either will not get in.
+//! Chunks for which the server has too little memory beside those of other sessions. Most often its table of
+//! locks is full: a chunk whose rows go to thousands of partitions locks each of them, and the server has
+//! room for what one transaction locks, but not several at a time. Such a chunk is tried again while no other
+//! is stored; what has no room alone either will not get in.
 
 use super::Shared;
 use howdah_model::{Error, ErrorKind, Event, sqlstate};

@@ -1,5 +1,5 @@
-//! What becomes of chunks that the server has no room for: a disk is enlarged or cleared while the load pauses. This goes by what the
-//! server says, so that it needs no look at its disks.
+//! What becomes of chunks that the server has no room for: a disk is enlarged or cleared while the load
+//! pauses. This goes by what the server says, so that it needs no look at its disks.
 
 use crate::pipeline::Run;
 use howdah_model::{Error, Event, Result, sqlstate};
@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 /// Often enough to go on soon; rare enough that what a try writes before it fails costs nobody anything.
 const TRY_EVERY: Duration = Duration::from_secs(5);
 
-/// Tables, by their number, with whose chunks the server says that a disk is full: tables may lie on different disks.
+/// Tables, by their number, with whose chunks the server says that a disk is full: tables may lie on
+/// different disks.
 #[derive(Default)]
 pub(super) struct Fullness(Mutex<BTreeMap<u32, Pause>>);
 
 #[derive(Clone, Copy)]
 struct Pause {
     since: Instant,
-    /// It was in vain. Whoever has waited along gives up, too: a new pause for each would be one after the other.
+    /// It was in vain. Whoever has waited along gives up, too: a new pause for each would be one after the
+    /// other.
     gave_up: bool,
 }
 

@@ -1,6 +1,8 @@
-//! Sessions of the workers where the server opens no more of them: a password or a token that has run out ends no session that is
-//! open, nor does a server, database or role that has as many as it may, nor a pooler, which lets who comes wait. A worker without one gets that of another then, which is
-//! between two chunks, and the load goes on with those that there are. Whether the server opens more again is tried from time to time.
+//! Sessions of the workers where the server opens no more of them: a password or a token that has run out
+//! ends no session that is open, nor does a server, database or role that has as many as it may, nor a
+//! pooler, which lets who comes wait. A worker without one gets that of another then, which is between two
+//! chunks, and the load goes on with those that there are. Whether the server opens more again is tried from
+//! time to time.
 
 use crate::connection::OF_A_POOL;
 use crate::pipeline::Run;
@@ -14,8 +16,8 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Opening a session takes milliseconds, and slow authentication a second or two. A pooler whose pool is full answers when
-/// somebody else leaves it.
+/// Opening a session takes milliseconds, and slow authentication a second or two. A pooler whose pool is full
+/// answers when somebody else leaves it.
 const LATE_AFTER: Duration = Duration::from_secs(5);
 
 /// Which workers have sessions, and which wait for one.
@@ -59,7 +61,8 @@ impl State {
 }
 
 impl Handed {
-    /// A new session, which counts as the worker's; once the server has refused one, that of another as long as there is any.
+    /// A new session, which counts as the worker's; once the server has refused one, that of another as long
+    /// as there is any.
     ///
     /// # Errors
     /// As for `Connection::open`, where no worker has a session.

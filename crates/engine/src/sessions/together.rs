@@ -1,6 +1,6 @@
-//! The chunks of several small files in one transaction: what stands around the rows of a small file costs the server, and a link far
-//! away, more than they do. The chunk with a record that the server refuses comes alone, and the others together again. Where the server does
-//! not tell which it is, they come by halves.
+//! The chunks of several small files in one transaction: what stands around the rows of a small file costs
+//! the server, and a link far away, more than they do. The chunk with a record that the server refuses comes
+//! alone, and the others together again. Where the server does not tell which it is, they come by halves.
 
 use super::{Worker, target, until_given_up};
 use crate::attend::Asking;
@@ -22,8 +22,8 @@ use std::time::Duration;
 const TOGETHER_MIN: usize = 2;
 
 impl Worker<'_> {
-    /// Stores chunks that came together, or compares them, or leaves parts of them to be taken next; a chunk that came by itself comes
-    /// back.
+    /// Stores chunks that came together, or compares them, or leaves parts of them to be taken next; a chunk
+    /// that came by itself comes back.
     pub(super) async fn store_together(&mut self, mut cargo: Cargo) -> Option<(CopyChunk, Option<Error>)> {
         let run = self.run;
         if let Some(comparison) = &run.comparison {
@@ -70,8 +70,8 @@ impl Worker<'_> {
                     run.tally.retries.fetch_add(1, Relaxed);
                     let retry = Event::Retry { reason: failed.error.to_string(), delay: Duration::ZERO };
                     run.context.listener.on_event(&retry);
-                    // That passes, if it does, while a chunk alone is tried again and again; if it is about a record further behind, that
-                    // is not to be met by all before it once for each of them.
+                    // That passes, if it does, while a chunk alone is tried again and again; if it is about a
+                    // record further behind, that is not to be met by all before it once for each of them.
                     self.together_max = TOGETHER_MIN;
                     let (first, others) = cargo.split(1);
                     self.leave(once(first).chain(others));
@@ -100,8 +100,8 @@ impl Worker<'_> {
         parts.into_iter().rev().for_each(|part| self.left.push_front(part));
     }
 
-    /// Chunks of which the server has refused a record. Their claims and rows were for nothing: the next one is expected to be as far
-    /// away as this one was, and no more are tried at once until that has gone well.
+    /// Chunks of which the server has refused a record. Their claims and rows were for nothing: the next one
+    /// is expected to be as far away as this one was, and no more are tried at once until that has gone well.
     fn leave_refused(&mut self, cargo: Cargo, ChunkError { error, line }: ChunkError) {
         let chunks = cargo.chunks.len();
         // Of a row that fits no page the server names the last line of those that it stores at a time.
@@ -119,7 +119,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Given up at an await, as when the load is stopped, it leaves no session. The inner error: it was broken off for want of room.
+    /// Given up at an await, as when the load is stopped, it leaves no session. The inner error: it was
+    /// broken off for want of room.
     async fn try_together(
         &mut self,
         rows: &CopyChunk,

@@ -1,5 +1,5 @@
-//! The first records of a file that were refused in this run, for the account. What the server loses is loaded once more, and refused once
-//! more: it is listed once.
+//! The first records of a file that were refused in this run, for the account. What the server loses is
+//! loaded once more, and refused once more: it is listed once.
 
 use howdah_model::{LeftOut, Reject};
 use parking_lot::Mutex;

@@ -1,4 +1,5 @@
-//! How long no chunk was begun, or none could be stored. There may be several reasons at a time: it is one pause.
+//! How long no chunk was begun, or none could be stored. There may be several reasons at a time: it is one
+//! pause.
 
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};

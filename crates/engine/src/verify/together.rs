@@ -1,4 +1,5 @@
-//! Chunks that are read again together: those of small files that came in one transaction, which are summed up together, too.
+//! Chunks that are read again together: those of small files that came in one transaction, which are summed
+//! up together, too.
 
 use super::Comparison;
 use crate::cargo::Cargo;
@@ -20,7 +21,8 @@ pub(super) enum Summing {
 }
 
 impl Comparison {
-    /// The cargo by what its chunks are summed up with; one of which not all records were stored comes by itself.
+    /// The cargo by what its chunks are summed up with; one of which not all records were stored comes by
+    /// itself.
     pub(crate) fn parts(&self, run: &Run, cargo: Cargo) -> Vec<Cargo> {
         let is_whole = |origin: &Origin| {
             let receipt = self.receipts.get(&origin.file_no).and_then(|chunks| chunks.get(&origin.chunk_no));

@@ -1,4 +1,5 @@
-//! Records that are sent in COPY's binary format: when they are, what arrives, and what is said when they are not.
+//! Records that are sent in COPY's binary format: when they are, what arrives, and what is said when they are
+//! not.
 
 use crate::rig::{MIB, Place, job};
 use howdah_engine::model::{EncodeChoice, ErrorKind, Format, Header, Jobs, Told};

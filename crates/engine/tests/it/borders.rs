@@ -1,4 +1,5 @@
-//! Where files are cut: at their beginning and towards their end in smaller pieces, and by every run of a job alike.
+//! Where files are cut: at their beginning and towards their end in smaller pieces, and by every run of a job
+//! alike.
 
 use crate::rig::{MIB, Place, job};
 use howdah_engine::model::{Borders, ErrorKind, Format, Job, LedgerChoice, Taper};

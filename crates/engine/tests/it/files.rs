@@ -124,8 +124,8 @@ fn a_bad_record_before_a_stray_line_ending_is_the_one_that_is_refused() {
     for major in MAJORS {
         let place = Place::new(major);
         place.database.sql("CREATE TABLE t (a int, b int)");
-        // Record 2 has a field too many, record 3 begins with a byte that ends no line of this file. Alone in a
-        // chunk, the two would look like a file of \r\n.
+        // Record 2 has a field too many, record 3 begins with a byte that ends no line of this file. Alone in
+        // a chunk, the two would look like a file of \r\n.
         let bytes = "1,1\r2,2,2\r\n3,3\r";
         let sql = "COPY t FROM STDIN WITH (FORMAT csv)";
         let refused = place.database.copy_in(sql, bytes).unwrap_err();

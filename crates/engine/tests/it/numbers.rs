@@ -1,4 +1,5 @@
-//! Columns that a sequence fills: the client takes values by the chunk, and the rows are those that `nextval` would make.
+//! Columns that a sequence fills: the client takes values by the chunk, and the rows are those that `nextval`
+//! would make.
 
 use crate::rig::{Loader, MIB, Place, job};
 use howdah_engine::model::{EncodeChoice, Format, Header, Job, Jobs, LedgerChoice};

@@ -1,4 +1,4 @@
-//! Rows of partitioned tables: in which leaf the client puts them, against where the server's own COPY puts them.
+//! Rows of partitioned tables: in which leaf the client puts them, and in which the server's own COPY does.
 
 use crate::rig::{Loader, MIB, Place, job};
 use howdah_engine::model::{
@@ -68,7 +68,7 @@ const KEYS: [Key; 25] = [
     key("domain_of_int", "(rnd % 1000)::int", &[Hash, Range]),
 ];
 
-/// Beside the table `t`, which is loaded, the same as `u` for the server; triggers note by which name rows came.
+/// Beside the table `t`, which is loaded, the same as `u` for the server; triggers note rows by name.
 const SETUP: &str = "\
     CREATE TYPE mood AS ENUM ('sad', 'so so', 'it''s', 'gay');
     CREATE DOMAIN domain_of_int AS int;
@@ -141,8 +141,8 @@ fn make(place: &Place, table: &str, key: &Key, by: By) {
         .sql(&sql.replace("TABLE_", &format!("{table}_")).replace("OF TABLE", &format!("OF {table}")));
 }
 
-/// Loads the rows of `s` into `t`, and by the server into `u`. The leaves hold the same, and hardly a row came through
-/// the table.
+/// Loads the rows of `s` into `t`, and by the server into `u`. The leaves hold the same, and hardly a row
+/// came through the table.
 fn same_as_server(place: &mut Place, encode: EncodeChoice, what: &str) {
     place.database.sql(&watch_some());
     place.database.sql("TRUNCATE came; INSERT INTO u SELECT * FROM s");
@@ -195,7 +195,8 @@ fn every_key_finds_the_leaf_that_the_server_would_find_on_postgresql_18() {
     check(18, rows());
 }
 
-/// Keys of several columns, several levels, open ends, default partitions, leaves with other columns in another order.
+/// Keys of several columns, several levels, open ends, default partitions, leaves with other columns in
+/// another order.
 const TREES: [&str; 3] = [
     "CREATE TABLE t (n int, a int, b text COLLATE \"C\", c date) PARTITION BY HASH (a, b, c);
      CREATE TABLE t_0 PARTITION OF t FOR VALUES WITH (MODULUS 3, REMAINDER 0);
@@ -245,7 +246,8 @@ fn keys_of_several_columns_and_levels_find_the_leaf_that_the_server_would_find()
                     place.select(&format!("SELECT n, a, b, c, split_part(tableoid::regclass::text, '_', 2) FROM {table} ORDER BY n"))
                 };
                 assert_eq!(leaves("t"), leaves("u"), "{tree}");
-                // Leaves that get a few rows of a chunk are left to the server, as is the record that no line ending ends.
+                // Leaves that get a few rows of a chunk are left to the server, as is the record that no line
+                // ending ends.
                 let direct = place.database.value("SELECT count(*) FROM came WHERE name <> 't'");
                 assert!(direct.parse::<u64>().unwrap() * 2 > WATCHED, "{direct} {tree}");
                 place.database.sql("TRUNCATE t, came");

@@ -1,5 +1,5 @@
-//! Google's and Azure's stores, by the variables of their own tools. The faulty HTTP server plays one bucket; what the two say is as
-//! their servers say it.
+//! Google's and Azure's stores, by the variables of their own tools. The faulty HTTP server plays one bucket;
+//! what the two say is as their servers say it.
 
 use crate::faulty_server::{Behaviour, Server};
 use crate::{kind, noise, range, sources};

@@ -1,5 +1,5 @@
-//! The promises of `howdah-source`, kept against real files, pipes, an S3 server and an HTTP server that fails
-//! on purpose.
+//! The promises of `howdah-source`, kept against real files, pipes, an S3 server and an HTTP server that
+//! fails on purpose.
 
 #![allow(
     clippy::unwrap_used,

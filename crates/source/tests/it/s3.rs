@@ -25,7 +25,8 @@ async fn an_object_reads_the_same_by_ranges_and_as_a_stream() {
     }
 }
 
-/// What reads like SQL or like a shell is a name. The library cannot write a key with a control character; a presigned URL can.
+/// What reads like SQL or like a shell is a name. The library cannot write a key with a control character; a
+/// presigned URL can.
 #[tokio::test]
 async fn odd_keys_are_read_or_it_is_said_how() {
     let server = S3Server::start().await;
@@ -161,8 +162,8 @@ async fn credentials_region_and_endpoint_come_from_profile_files() {
 /// Tells the child the server's address.
 const CHILD: &str = "HOWDAH_TEST_S3_PROXY";
 
-/// No resolver knows a host for each bucket of a test, but a proxy is told every host; it is read from the environment of the
-/// process, so a child plays the user.
+/// No resolver knows a host for each bucket of a test, but a proxy is told every host; it is read from the
+/// environment of the process, so a child plays the user.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_bucket_may_stand_in_the_host() {
     const HOST: &str = "store.example";

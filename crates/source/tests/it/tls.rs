@@ -53,7 +53,8 @@ async fn a_certificate_that_is_marked_as_an_authority_is_told_as_such() {
     assert!(error.hint().unwrap().contains("CA:FALSE"), "{error}");
 }
 
-/// Trusted certificates are read from `SSL_CERT_FILE` by the whole process, so a child plays the user that set it.
+/// Trusted certificates are read from `SSL_CERT_FILE` by the whole process, so a child plays the user that
+/// set it.
 #[tokio::test(flavor = "multi_thread")]
 async fn https_needs_a_trusted_certificate_which_ssl_cert_file_can_name() {
     if let Ok(url) = std::env::var(CHILD) {

@@ -1,7 +1,8 @@
-//! The borders by which rows of a staging table are cut into parts, in a table beside it: the sample that has told them is another one
-//! when something has written the staging table anew (VACUUM FULL, CLUSTER), and parts that are done at different times must meet.
-//! They are values of its rows: they are for the owner's eyes alone, as the rows are (which the comment of a table is not), and go
-//! with them. The server writes them down itself, so that its log of statements has none.
+//! The borders by which rows of a staging table are cut into parts, in a table beside it: the sample that has
+//! told them is another one when something has written the staging table anew (VACUUM FULL, CLUSTER), and
+//! parts that are done at different times must meet. They are values of its rows: they are for the owner's
+//! eyes alone, as the rows are (which the comment of a table is not), and go with them. The server writes
+//! them down itself, so that its log of statements has none.
 
 use super::AGAIN;
 use crate::build::{lift_sql, with_lift};
@@ -29,8 +30,9 @@ pub(crate) fn make_sql(borders: &Relation) -> String {
     )
 }
 
-/// The borders that an earlier run has kept, or else those that this statement tells: `no`, from 1, and `border`. Without the table,
-/// beside a staging table of an earlier version, they are told each time, and are the same as long as nobody writes that anew.
+/// The borders that an earlier run has kept, or else those that this statement tells: `no`, from 1, and
+/// `border`. Without the table, beside a staging table of an earlier version, they are told each time, and
+/// are the same as long as nobody writes that anew.
 pub(super) async fn kept_or_told(
     session: &Session,
     staging: &Relation,

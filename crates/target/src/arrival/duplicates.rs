@@ -20,8 +20,8 @@ pub struct Twins {
     pub repeated: u64,
 }
 
-/// Indexes the records by their key, as the table has it; false if some have the same key. Whoever brings them into the
-/// table finds those of a part by it, in the order of the key.
+/// Indexes the records by their key, as the table has it; false if some have the same key. Whoever brings
+/// them into the table finds those of a part by it, in the order of the key.
 ///
 /// # Errors
 /// Those of the session.

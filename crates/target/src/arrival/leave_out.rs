@@ -1,5 +1,5 @@
-//! Rows of staging tables that their tables would refuse are taken away, in one transaction with what the ledger keeps of
-//! them. What they are is found by queries before (`check`); here it is made so.
+//! Rows of staging tables that their tables would refuse are taken away, in one transaction with what the
+//! ledger keeps of them. What they are is found by queries before (`check`); here it is made so.
 
 use super::DOING;
 use super::part::Surroundings;
@@ -12,8 +12,9 @@ use howdah_model::{Format, FormatKind, Result, StagingPlan, TablePlan};
 use std::pin::pin;
 use tokio_postgres::types::Type;
 
-/// Opens the transaction. Nobody reads the staging tables until it ends: what others have brought in of them is known by
-/// then. False, and no transaction is open, where some of their rows are in their table, which then must stay.
+/// Opens the transaction. Nobody reads the staging tables until it ends: what others have brought in of them
+/// is known by then. False, and no transaction is open, where some of their rows are in their table, which
+/// then must stay.
 ///
 /// # Errors
 /// Those of the session and the ledger.
@@ -61,7 +62,8 @@ pub async fn delete(session: &Session, staging: &StagingPlan, places: &Vec<i64>)
     done.map_err(|error| session_error(&error, DOING))
 }
 
-/// The rows of these places, in their order, as COPY of this format writes them: for records that cannot be read again.
+/// The rows of these places, in their order, as COPY of this format writes them: for records that cannot be
+/// read again.
 ///
 /// # Errors
 /// Those of the session.

@@ -1,8 +1,10 @@
 //! Rows of a complete staging table come into their table: all of them, or by their key.
 //!
-//! In the order it happens: [`table`] reads what the key is backed by, and how columns are compared, and by which [`borders`] rows are cut into parts; [`order`] tells which tables come first; [`duplicates`] finds
-//! records of one key; [`leave_out`] takes those away that the table would refuse; [`statements`] writes the statements; [`part`] runs them, one part of the rows in one
-//! transaction that also holds a row of the ledger, so that no part comes twice; [`verify`] looks whether they are there then, and [`refusing`] which
+//! In the order it happens: [`table`] reads what the key is backed by, and how columns are compared, and by
+//! which [`borders`] rows are cut into parts; [`order`] tells which tables come first; [`duplicates`] finds
+//! records of one key; [`leave_out`] takes those away that the table would refuse; [`statements`] writes the
+//! statements; [`part`] runs them, one part of the rows in one transaction that also holds a row of the
+//! ledger, so that no part comes twice; [`verify`] looks whether they are there then, and [`refusing`] which
 //! row it is that the table does not take.
 
 pub(crate) mod borders;

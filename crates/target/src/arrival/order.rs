@@ -1,13 +1,15 @@
-//! In which order the rows of several tables come in: those that foreign keys lead to before those that they lead from.
+//! In which order the rows of several tables come in: those that foreign keys lead to before those that they
+//! lead from.
 
 use crate::session::Session;
 use crate::sql::quote_relation;
 use howdah_model::{Arrival, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Of the tables `$1`, from 1, each pair of which a foreign key, on them or on a partition, leads from the first to the second. Where all
-/// come in at once, as `$2` says, those are left out that are checked at the end: they ask for no order, unless rows are deleted, as
-/// `$3` says, by which ON DELETE CASCADE, RESTRICT and the like do something at once.
+/// Of the tables `$1`, from 1, each pair of which a foreign key, on them or on a partition, leads from the
+/// first to the second. Where all come in at once, as `$2` says, those are left out that are checked at the
+/// end: they ask for no order, unless rows are deleted, as `$3` says, by which ON DELETE CASCADE, RESTRICT
+/// and the like do something at once.
 const LEADS_SQL: &str = "\
     WITH RECURSIVE tree (no, oid) AS ( \
         SELECT named.no, pg_catalog.to_regclass(named.name)::pg_catalog.oid \
@@ -17,7 +19,8 @@ const LEADS_SQL: &str = "\
     JOIN tree c ON c.oid = f.conrelid JOIN tree p ON p.oid = f.confrelid \
     WHERE f.contype = 'f' AND c.no <> p.no AND NOT ($2 AND f.condeferred AND (f.confdeltype = 'a' OR NOT $3)) ORDER BY c.no, p.no";
 
-/// The numbers of these tables, which come in this way, each behind those that it leads to. Tables that lead to each other in a circle have no such order.
+/// The numbers of these tables, which come in this way, each behind those that it leads to. Tables that lead
+/// to each other in a circle have no such order.
 ///
 /// # Errors
 /// Those of the session.

@@ -1,5 +1,5 @@
-//! One part of the rows comes into its table, in one transaction with the row of the ledger that says so; or all rows of
-//! all tables, together with the end of the job.
+//! One part of the rows comes into its table, in one transaction with the row of the ledger that says so; or
+//! all rows of all tables, together with the end of the job.
 
 use super::statements::{PASS_OWN_SQL, Span};
 use super::table::Into;
@@ -14,20 +14,22 @@ use crate::session::Session;
 use howdah_model::{Changes, Error, ErrorKind, Mode, Relation, Result, counted, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
-/// A part is joined with the table in memory, where the server's own `work_mem` is less: by hash tables of 4 MB, the
-/// default, the rows of half a million keys go through files first. One session needs it once or twice.
+/// A part is joined with the table in memory, where the server's own `work_mem` is less: by hash tables of 4
+/// MB, the default, the rows of half a million keys go through files first. One session needs it once or
+/// twice.
 const WORK_MEM_KB: u32 = 64 << 10;
 
 /// So often rows are inserted that others delete meanwhile, or that a trigger stores under ever other keys.
 const ROUNDS_MAX: u32 = 10;
 
-/// Each turn fills the range of the table that the next one reads, and the planner, who knows the table as it was, expects next to none there:
-/// it would go through the whole range for each row.
+/// Each turn fills the range of the table that the next one reads, and the planner, who knows the table as it
+/// was, expects next to none there: it would go through the whole range for each row.
 const JOIN_ONCE_SQL: &str = "SET LOCAL enable_nestloop = off";
 
-/// The planner takes each row that is looked up for several pages from the disk, and joins the whole table instead. These costs make a lookup
-/// cheaper than reading two rows of the table. To go through the table for each row stays dear: the planner does not where the
-/// index cannot be used, as where a policy comes before an operator that is not LEAKPROOF.
+/// The planner takes each row that is looked up for several pages from the disk, and joins the whole table
+/// instead. These costs make a lookup cheaper than reading two rows of the table. To go through the table for
+/// each row stays dear: the planner does not where the index cannot be used, as where a policy comes before
+/// an operator that is not LEAKPROOF.
 const LOOK_UP_SQL: &str = "SET LOCAL random_page_cost = 0; SET LOCAL cpu_operator_cost = 0.0001";
 
 /// How rows of one table come in.
@@ -63,8 +65,8 @@ pub struct Surroundings<'a> {
 /// The setting that compresses images of pages.
 pub const WAL_COMPRESSION: &str = "wal_compression";
 
-/// A session that may (`wal_compression` is for superusers), of a server that can (PostgreSQL 15, built with lz4) and does
-/// not yet.
+/// A session that may (`wal_compression` is for superusers), of a server that can (PostgreSQL 15, built with
+/// lz4) and does not yet.
 const MAY_COMPRESS_WAL: &str = "\
     FROM pg_catalog.pg_settings WHERE name = 'wal_compression' AND setting = 'off' AND 'lz4' = ANY (enumvals) \
       AND pg_catalog.current_setting('is_superuser') = 'on'";
@@ -96,8 +98,8 @@ impl Surroundings<'_> {
     }
 }
 
-/// Brings the part of this number of the rows of the staging table in, in a transaction of its own. Returns how many rows it had and what
-/// became of them; `None` if it was in already.
+/// Brings the part of this number of the rows of the staging table in, in a transaction of its own. Returns
+/// how many rows it had and what became of them; `None` if it was in already.
 ///
 /// # Errors
 /// Server, with what the table has against the rows; Record, when rows came to nothing; those of the session.
@@ -119,7 +121,8 @@ pub async fn commit_part(
     commit_step(session, around, way, Step::Part(no), work).await
 }
 
-/// Deletes what no record has, in a transaction of its own, unless that is done; `tables` are all of the load.
+/// Deletes what no record has, in a transaction of its own, unless that is done; `tables` are all of the
+/// load.
 ///
 /// # Errors
 /// As [`commit_part`]; Record, when rows of the tables would go with those that are deleted.
@@ -155,8 +158,9 @@ async fn commit_step(
     rolled_back(session, &way.into.relation, done.await).await
 }
 
-/// Brings all rows of all tables in, in one transaction with these statements, which tell the end of the job. Nothing
-/// happens if it is done already. The tables are in the order of [`super::order`]: what goes, goes behind all that comes, the other way round.
+/// Brings all rows of all tables in, in one transaction with these statements, which tell the end of the job.
+/// Nothing happens if it is done already. The tables are in the order of [`super::order`]: what goes, goes
+/// behind all that comes, the other way round.
 ///
 /// # Errors
 /// As [`commit_part`] and [`commit_deletion`].
@@ -216,15 +220,17 @@ pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Res
     Ok((rows, changes))
 }
 
-/// First rows are inserted whose key is not there, then those that are there are changed. In this order nothing escapes
-/// that another session inserts meanwhile: INSERT waits for it and leaves it alone, and UPDATE sees it. The other way round
-/// a row that is committed between the two statements would be met by neither. What another session deletes, or gives another
-/// key, behind the INSERT is met by neither in this order: those that are not there are inserted again.
+/// First rows are inserted whose key is not there, then those that are there are changed. In this order
+/// nothing escapes that another session inserts meanwhile: INSERT waits for it and leaves it alone, and
+/// UPDATE sees it. The other way round a row that is committed between the two statements would be met by
+/// neither. What another session deletes, or gives another key, behind the INSERT is met by neither in this
+/// order: those that are not there are inserted again.
 ///
-/// Where all are likely to change, they are changed before that: if none is left, there is nothing to insert either. Where a
-/// trigger may make something else of rows that are inserted, the first two are one statement, behind which the trigger has had the last word:
-/// UPDATE then leaves alone what this transaction has written. So they are where something besides the key is unique: new rows may take what
-/// changed ones give up.
+/// Where all are likely to change, they are changed before that: if none is left, there is nothing to insert
+/// either. Where a trigger may make something else of rows that are inserted, the first two are one
+/// statement, behind which the trigger has had the last word: UPDATE then leaves alone what this transaction
+/// has written. So they are where something besides the key is unique: new rows may take what changed ones
+/// give up.
 async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
     let (into, merges) = (way.into, way.mode == Mode::Merge);
     let update = |only_others| into.update_sql(span, only_others).filter(|_| merges);
@@ -266,7 +272,8 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
         if missing == 0 {
             break;
         }
-        // Others may have deleted them when this INSERT had seen them, once; what a trigger drops it drops again.
+        // Others may have deleted them when this INSERT had seen them, once; what a trigger drops it drops
+        // again.
         if round == ROUNDS_MAX || (into.may_drop && round > 1 && inserted == 0) {
             return Err(dropped(&into.relation, missing));
         }
@@ -280,11 +287,12 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
     Ok(changes)
 }
 
-/// What is to go is counted before, and, if not all of it went, behind it: rows that other sessions have deleted meanwhile would seem held
-/// back by the one count, and those that they have inserted by the other.
+/// What is to go is counted before, and, if not all of it went, behind it: rows that other sessions have
+/// deleted meanwhile would seem held back by the one count, and those that they have inserted by the other.
 ///
-/// A row that another session gives the key of a record, while DELETE waits for it, is deleted with the key that it had: the record comes
-/// once more. What goes with others by ON DELETE CASCADE could not: it refers to what is gone.
+/// A row that another session gives the key of a record, while DELETE waits for it, is deleted with the key
+/// that it had: the record comes once more. What goes with others by ON DELETE CASCADE could not: it refers
+/// to what is gone.
 async fn delete_missing(
     session: &Session,
     around: Surroundings<'_>,

@@ -1,5 +1,6 @@
-//! Which of the rows that wait a table refuses, where only storing tells that: a trigger raises an error or drops the row, or a row-level
-//! security policy does not let it in. Rows are brought in as they would come, by halves of halves, in a transaction that is rolled back.
+//! Which of the rows that wait a table refuses, where only storing tells that: a trigger raises an error or
+//! drops the row, or a row-level security policy does not let it in. Rows are brought in as they would come,
+//! by halves of halves, in a transaction that is rolled back.
 
 use super::DOING;
 use super::part::{Surroundings, Way, come_in, run};
@@ -15,9 +16,10 @@ const JUDGES_ALL_SQL: &str = "\
     SELECT EXISTS (SELECT FROM tree JOIN pg_catalog.pg_trigger g ON g.tgrelid = tree.oid \
                    WHERE g.tgtype & 1::pg_catalog.int2 = 0 AND g.tgenabled <> 'D')";
 
-/// The first row, in the order of the files, that does not come in for a reason with the SQLSTATE of `known`: its place, and what is said
-/// of it alone. `None` where all come in, or no single row is at fault. Rows before it are in when it is tried, and all is undone
-/// then, but for numbers that triggers and defaults have drawn from sequences.
+/// The first row, in the order of the files, that does not come in for a reason with the SQLSTATE of `known`:
+/// its place, and what is said of it alone. `None` where all come in, or no single row is at fault. Rows
+/// before it are in when it is tried, and all is undone then, but for numbers that triggers and defaults have
+/// drawn from sequences.
 ///
 /// # Errors
 /// What is said of a row for another reason; those of the session.

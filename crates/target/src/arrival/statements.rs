@@ -1,16 +1,18 @@
-//! The statements by which rows of a staging table come into their table. All names are quoted; no value stands in them.
+//! The statements by which rows of a staging table come into their table. All names are quoted; no value
+//! stands in them.
 
 use super::table::{Column, Into, KeyColumn};
 use crate::sql::{quote_columns, quote_ident, quote_relation};
 
-/// In so many turns the rows of a range are brought in where that pays: records that stand side by side in a file have
-/// different ones. See `docs/decisions/2026-11-22-merge.md` for what it gains and why it is three.
+/// In so many turns the rows of a range are brought in where that pays: records that stand side by side in a
+/// file have different ones. See `docs/decisions/2026-11-22-merge.md` for what it gains and why it is three.
 pub const TURNS: u32 = 3;
 
-/// The row `t` is none that the open transaction has written, nor a subtransaction of it: a PL/pgSQL block with EXCEPTION is one, with a
-/// number of its own behind that of the transaction. What is seen and in progress is our own. Rows keep the number that they had when they
-/// were frozen, also for billions of transactions: one that would be in the future, of which the server tells no state, is such an old one,
-/// if [`PASS_OWN_SQL`] came right before.
+/// The row `t` is none that the open transaction has written, nor a subtransaction of it: a PL/pgSQL block
+/// with EXCEPTION is one, with a number of its own behind that of the transaction. What is seen and in
+/// progress is our own. Rows keep the number that they had when they were frozen, also for billions of
+/// transactions: one that would be in the future, of which the server tells no state, is such an old one, if
+/// [`PASS_OWN_SQL`] came right before.
 const OF_OTHERS: &str = " AND CASE WHEN t.xmin = pg_catalog.pg_current_xact_id()::pg_catalog.xid THEN false \
      WHEN pg_catalog.age(t.xmin) >= 0 THEN true \
      WHEN (pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 - pg_catalog.age(t.xmin))::pg_catalog.text::pg_catalog.xid8 \
@@ -18,13 +20,14 @@ const OF_OTHERS: &str = " AND CASE WHEN t.xmin = pg_catalog.pg_current_xact_id()
      ELSE pg_catalog.pg_xact_status((pg_catalog.pg_current_xact_id()::pg_catalog.text::pg_catalog.int8 \
           - pg_catalog.age(t.xmin))::pg_catalog.text::pg_catalog.xid8) <> 'in progress' END";
 
-/// Behind this, all numbers of own subtransactions are before the end of the snapshot: one that writes something, here a message that nobody
-/// gets, and is rolled back moves it behind itself.
+/// Behind this, all numbers of own subtransactions are before the end of the snapshot: one that writes
+/// something, here a message that nobody gets, and is rolled back moves it behind itself.
 pub(super) const PASS_OWN_SQL: &str = "SAVEPOINT howdah_own; \
      SELECT pg_catalog.pg_logical_emit_message(true, 'howdah', ''::pg_catalog.text); \
      ROLLBACK TO SAVEPOINT howdah_own; RELEASE SAVEPOINT howdah_own";
 
-/// Rows whose first key column is at or behind one value and before another, both as text; all of them or those of one turn.
+/// Rows whose first key column is at or behind one value and before another, both as text; all of them or
+/// those of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Span {
     /// The first value; `None` for all from the beginning.
@@ -53,8 +56,8 @@ impl Span {
 }
 
 impl Into {
-    /// `"t"` with its partitions, or ONLY the table itself without tables that inherit from it: a key is unique in
-    /// one table alone.
+    /// `"t"` with its partitions, or ONLY the table itself without tables that inherit from it: a key is
+    /// unique in one table alone.
     pub(super) fn target(&self) -> String {
         let only = if self.partitioned { "" } else { "ONLY " };
         format!("{only}{}", quote_relation(&self.relation))
@@ -82,8 +85,8 @@ impl Into {
         self.key.iter().map(same).collect::<Vec<_>>().join(" AND ")
     }
 
-    /// The rows `t` and `s` differ in how some column is stored. Where equality calls values the same that are written
-    /// differently (1.0 and 1.00), or there is none (json), their images are compared.
+    /// The rows `t` and `s` differ in how some column is stored. Where equality calls values the same that
+    /// are written differently (1.0 and 1.00), or there is none (json), their images are compared.
     pub(super) fn differs(&self) -> String {
         let others: Vec<&Column> = self.others().filter(|column| column.plain_as.is_none()).collect();
         let distinct = |column: &Column| {
@@ -102,8 +105,8 @@ impl Into {
         differences.join(" OR ")
     }
 
-    /// Changes rows of the table whose key a row of this span has and that differ from it, if so asked only those that the open
-    /// transaction has not written; `None` where the files fill the key alone.
+    /// Changes rows of the table whose key a row of this span has and that differ from it, if so asked only
+    /// those that the open transaction has not written; `None` where the files fill the key alone.
     pub(super) fn update_sql(&self, span: &Span, only_others: bool) -> Option<String> {
         self.others().next()?;
         let set = |column: &Column| {
@@ -124,8 +127,9 @@ impl Into {
         ))
     }
 
-    /// Counts rows of the table that differ from that of this span with their key, though they were to be changed: what the open
-    /// transaction has written is what a trigger has made of it. `None` where nothing is changed.
+    /// Counts rows of the table that differ from that of this span with their key, though they were to be
+    /// changed: what the open transaction has written is what a trigger has made of it. `None` where nothing
+    /// is changed.
     pub(super) fn count_held_back_sql(&self, span: &Span) -> Option<String> {
         self.others().next()?;
         Some(format!(
@@ -152,8 +156,8 @@ impl Into {
         )
     }
 
-    /// The columns with collation and operator class: without, all unique indexes on these columns would be meant, by one of which two
-    /// keys may be the same that the key tells apart, and rows go unnoticed.
+    /// The columns with collation and operator class: without, all unique indexes on these columns would be
+    /// meant, by one of which two keys may be the same that the key tells apart, and rows go unnoticed.
     fn arbiter(&self) -> String {
         let column = |column: &KeyColumn| {
             let collation =
@@ -163,8 +167,9 @@ impl Into {
         self.key.iter().map(column).collect::<Vec<_>>().join(", ")
     }
 
-    /// Changes rows and inserts those whose key is not there, as of one moment, and tells how many: only behind both do triggers AFTER
-    /// INSERT and the checks of foreign keys see the rows. `None` where nothing is changed.
+    /// Changes rows and inserts those whose key is not there, as of one moment, and tells how many: only
+    /// behind both do triggers AFTER INSERT and the checks of foreign keys see the rows. `None` where nothing
+    /// is changed.
     pub(super) fn update_and_insert_sql(&self, span: &Span) -> Option<String> {
         let (update, insert) = (self.update_sql(span, false)?, self.insert_missing_sql(span));
         Some(format!(
@@ -225,7 +230,8 @@ impl Into {
         format!("SELECT pg_catalog.count(*) FROM {} AS s WHERE {}", self.staging(), self.waiting(span))
     }
 
-    /// The key of this row is within the span. Said of both rows of a join, it spares each part the rest of the table.
+    /// The key of this row is within the span. Said of both rows of a join, it spares each part the rest of
+    /// the table.
     fn within(&self, of: &str, span: &Span) -> String {
         let Some(first) = self.key.first() else { return "true".to_owned() };
         let compare = |operator: &str, number: usize| {
@@ -238,8 +244,9 @@ impl Into {
         if both.is_empty() { "true".to_owned() } else { both.join(" AND ") }
     }
 
-    /// The row `t` of the table may have a key of the span. Not said where rows are looked up: a planner who expects next to none in the range,
-    /// since the statistics are older than they are, would go through all of it for each key.
+    /// The row `t` of the table may have a key of the span. Not said where rows are looked up: a planner who
+    /// expects next to none in the range, since the statistics are older than they are, would go through all
+    /// of it for each key.
     fn within_table(&self, span: &Span) -> String {
         if span.looked_up { "true".to_owned() } else { self.within("t", span) }
     }

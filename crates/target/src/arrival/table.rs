@@ -10,18 +10,19 @@ use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, StagingPlan
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Below this, neighbours by their key do not lie side by side (`pg_stats.correlation`): keys drawn at random have 0.01 at most, ten runs in
-/// order one behind the other 0.1. By reckoning.
+/// Below this, neighbours by their key do not lie side by side (`pg_stats.correlation`): keys drawn at random
+/// have 0.01 at most, ten runs in order one behind the other 0.1. By reckoning.
 const CORRELATION_MIN: f32 = 0.1;
 
-/// Of the pages of a table so many come on each page of rows for which it pays to look its rows up by their key, instead of joining it as a
-/// whole: measured, see `docs/decisions/2026-11-22-merge.md`.
+/// Of the pages of a table so many come on each page of rows for which it pays to look its rows up by their
+/// key, instead of joining it as a whole: measured, see `docs/decisions/2026-11-22-merge.md`.
 const PAGES_FOR_LOOKUP: u64 = 2;
 /// The same where neighbours by their key do not lie side by side.
 const PAGES_FOR_SCATTERED_LOOKUP: u64 = 8;
 
-/// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with the operators
-/// (=, >=, <) of the index, its type, and the index's operator class and collation: no predicate, no expression, not deferrable, of the columns' own collations.
+/// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with
+/// the operators (=, >=, <) of the index, its type, and the index's operator class and collation: no
+/// predicate, no expression, not deferrable, of the columns' own collations.
 const KEY_SQL: &str = "\
     SELECT i.indexrelid, a.attname::pg_catalog.text, \
            ARRAY(SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
@@ -46,12 +47,14 @@ const KEY_SQL: &str = "\
                       WHERE b.attname <> ALL ($2) OR i.indcollation[x.no] <> b.attcollation) \
     ORDER BY i.indexrelid, k.no";
 
-/// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored differently, as what type
-/// (one that `pg_catalog` has an equality for: it looks for the operator in all schemas of the search path), whether
-/// the column is an identity column, one whose values cannot be given, whether what rows
-/// say besides the key `$3` has to be unique, whether that, or what they refer to, is known only when all are in, and whether
-/// a trigger (of a partition, too) or a policy may keep rows from being inserted, make something else of those that are, or keep rows from
-/// being changed, and from being deleted, and whether rows are deleted with others that they refer to. Triggers that check foreign keys, and keys at the end, do none of this.
+/// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored
+/// differently, as what type (one that `pg_catalog` has an equality for: it looks for the operator in all
+/// schemas of the search path), whether the column is an identity column, one whose values cannot be given,
+/// whether what rows say besides the key `$3` has to be unique, whether that, or what they refer to, is known
+/// only when all are in, and whether a trigger (of a partition, too) or a policy may keep rows from being
+/// inserted, make something else of those that are, or keep rows from being changed, and from being deleted,
+/// and whether rows are deleted with others that they refer to. Triggers that check foreign keys, and keys at
+/// the end, do none of this.
 const COLUMNS_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
@@ -83,8 +86,9 @@ const COLUMNS_SQL: &str = concat!(
     ORDER BY wanted.no"
 );
 
-/// The first of the columns `$2` of table `$1` that has another type or collation than in the staging table `$3`: its name, and both
-/// types. A longer varchar, and numeric with more digits before the point, take every value as it is.
+/// The first of the columns `$2` of table `$1` that has another type or collation than in the staging table
+/// `$3`: its name, and both types. A longer varchar, and numeric with more digits before the point, take
+/// every value as it is.
 const CHANGED_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.concat(pg_catalog.format_type(s.atttypid, s.atttypmod), \
                ' COLLATE ' || CASE WHEN a.atttypid = s.atttypid AND s.attcollation <> a.attcollation THEN pg_catalog.quote_ident(sc.collname::pg_catalog.text) END), \
@@ -202,11 +206,12 @@ impl Into {
         })
     }
 
-    /// Rows that have waited may meet another table than the one that was planned for: a column that somebody has renamed or
-    /// dropped meanwhile would be left empty, and values cast to what its type has become.
+    /// Rows that have waited may meet another table than the one that was planned for: a column that somebody
+    /// has renamed or dropped meanwhile would be left empty, and values cast to what its type has become.
     ///
     /// # Errors
-    /// Server, where a column is not there that the files fill; Table, where it has another type; those of the session.
+    /// Server, where a column is not there that the files fill; Table, where it has another type; those of
+    /// the session.
     pub async fn expect_columns(&self, session: &Session, plan: &TablePlan) -> Result<()> {
         let is_there = |name: &&String| self.columns.iter().any(|column| column.name == **name);
         let Some(missing) = plan.fields.iter().flatten().find(|name| !is_there(name)) else {
@@ -222,7 +227,8 @@ impl Into {
             .with_hint("somebody has renamed or dropped it: put it back and run the same command again"))
     }
 
-    /// See [`expect_same_types`]. Behind a statement that has locked the table, nobody changes them until the transaction ends.
+    /// See [`expect_same_types`]. Behind a statement that has locked the table, nobody changes them until the
+    /// transaction ends.
     pub(super) async fn expect_same_types(&self, session: &Session) -> Result<()> {
         expect_same_types(session, &self.relation, &self.staging.relation, &self.names()).await
     }
@@ -272,7 +278,8 @@ impl Into {
         self.pages(session, sql, &self.relation).await
     }
 
-    /// Rows whose keys are neighbours lie all over the table, as the statistics of the largest of its partitions say. Not known is no.
+    /// Rows whose keys are neighbours lie all over the table, as the statistics of the largest of its
+    /// partitions say. Not known is no.
     ///
     /// # Errors
     /// Those of the session.
@@ -291,8 +298,8 @@ impl Into {
         Ok(rows.first().is_some_and(|row| row.get::<_, f32>(0).abs() < CORRELATION_MIN))
     }
 
-    /// On so few pages rows wait for a table of so many that its rows are looked up by their key. Not in a table with partitions: most
-    /// of them are spared by the range of a part.
+    /// On so few pages rows wait for a table of so many that its rows are looked up by their key. Not in a
+    /// table with partitions: most of them are spared by the range of a part.
     pub fn is_looked_up(&self, staged_pages: u64, table_pages: u64, is_scattered: bool) -> bool {
         let pages_for_lookup = if is_scattered { PAGES_FOR_SCATTERED_LOOKUP } else { PAGES_FOR_LOOKUP };
         !self.key.is_empty()
@@ -300,10 +307,11 @@ impl Into {
             && table_pages >= staged_pages.saturating_mul(pages_for_lookup)
     }
 
-    /// Values of the key's first column by which the rows are cut into so many parts of about the same size, as text, in the order
-    /// of the operators by which they are cut. They are found in a sample by the first run of a job and kept beside the staging table
-    /// ([`super::borders`]): all runs cut alike. None where rows are not told apart. A database of SQL_ASCII holds bytes that are no text to
-    /// the client: there only values of ASCII are borders, and the parts may be fewer.
+    /// Values of the key's first column by which the rows are cut into so many parts of about the same size,
+    /// as text, in the order of the operators by which they are cut. They are found in a sample by the first
+    /// run of a job and kept beside the staging table ([`super::borders`]): all runs cut alike. None where
+    /// rows are not told apart. A database of SQL_ASCII holds bytes that are no text to the client: there
+    /// only values of ASCII are borders, and the parts may be fewer.
     ///
     /// # Errors
     /// Those of the session.
@@ -329,8 +337,8 @@ impl Into {
         borders::kept_or_told(session, &self.staging.relation, &sql).await
     }
 
-    /// Tells the planner how many rows the staging table has and how their keys are spread. Of the other columns it need not know: rows
-    /// are found by their keys alone.
+    /// Tells the planner how many rows the staging table has and how their keys are spread. Of the other
+    /// columns it need not know: rows are found by their keys alone.
     ///
     /// # Errors
     /// Those of the session.
@@ -351,8 +359,8 @@ impl Into {
     }
 }
 
-/// Values were read as what the columns were when the staging table was made: cast to another type, `00742`, which waits as the number
-/// 742, would come out otherwise than the file has it.
+/// Values were read as what the columns were when the staging table was made: cast to another type, `00742`,
+/// which waits as the number 742, would come out otherwise than the file has it.
 ///
 /// # Errors
 /// Table, for a column that has got another type or collation since; those of the session.
@@ -397,8 +405,8 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
     }
 }
 
-/// Whether table `$1` is partitioned, of which the server makes no index CONCURRENTLY, and whether its key of the columns `$2` is one
-/// WITHOUT OVERLAPS (PostgreSQL 18), by whose index no ON CONFLICT goes.
+/// Whether table `$1` is partitioned, of which the server makes no index CONCURRENTLY, and whether its key of
+/// the columns `$2` is one WITHOUT OVERLAPS (PostgreSQL 18), by whose index no ON CONFLICT goes.
 const NO_KEY_SQL: &str = "\
     SELECT c.relkind = 'p', EXISTS ( \
         SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisexclusion \

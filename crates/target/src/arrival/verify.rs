@@ -1,5 +1,5 @@
-//! Rows of a staging table are in their table as they waited: looked up by their key, or summed up by the transactions that
-//! brought them.
+//! Rows of a staging table are in their table as they waited: looked up by their key, or summed up by the
+//! transactions that brought them.
 
 use super::DOING;
 use super::part::{Surroundings, Way};
@@ -69,8 +69,8 @@ fn differs(job_id: &str, way: Way<'_>, rows: u64) -> Error {
 }
 
 impl Into {
-    /// Counts rows that are not in the table as they wait, or tells by 1 that the sums of all differ. `transactions` are
-    /// those that brought them, of job `$1` into table `$2`.
+    /// Counts rows that are not in the table as they wait, or tells by 1 that the sums of all differ.
+    /// `transactions` are those that brought them, of job `$1` into table `$2`.
     fn astray_sql(&self, mode: Mode, by: Verify, transactions: &str) -> String {
         let ours = format!("t.xmin = ANY (ARRAY({transactions}))");
         let staging = quote_relation(&self.staging.relation);

@@ -1,10 +1,10 @@
-//! The questions to the catalog. `$1` is the table's OID. They are asked under an empty `search_path`, so that expressions
-//! come back with all names in full.
+//! The questions to the catalog. `$1` is the table's OID. They are asked under an empty `search_path`, so
+//! that expressions come back with all names in full.
 
 use crate::tree::tree_of;
 
-/// Columns: type, NOT NULL, default, generation expression, whether a sequence fills it, what columns it is made from, whether it is
-/// computed only when it is read, the characters that it has room for.
+/// Columns: type, NOT NULL, default, generation expression, whether a sequence fills it, what columns it is
+/// made from, whether it is computed only when it is read, the characters that it has room for.
 pub(super) const COLUMNS_SQL: &str = "\
     SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull, \
            CASE WHEN a.attgenerated = '' \
@@ -39,9 +39,10 @@ pub(super) const CHECKS_SQL: &str = "\
       AND coalesce((pg_catalog.to_jsonb(c) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
     ORDER BY c.conname";
 
-/// Unique indexes: name, that of the constraint, access method, predicate, NULLS NOT DISTINCT, expressions of the key, their
-/// equality, their collations, all columns they are made from, whether values may be the same though their bytes are others, WITHOUT
-/// OVERLAPS, whether some column has another collation than in the table.
+/// Unique indexes: name, that of the constraint, access method, predicate, NULLS NOT DISTINCT, expressions of
+/// the key, their equality, their collations, all columns they are made from, whether values may be the same
+/// though their bytes are others, WITHOUT OVERLAPS, whether some column has another collation than in the
+/// table.
 pub(super) const UNIQUES_SQL: &str = "\
     SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
@@ -78,7 +79,8 @@ pub(super) const UNIQUES_SQL: &str = "\
     WHERE i.indrelid = $1 AND i.indisunique AND NOT i.indisexclusion AND i.indislive AND i.indisready \
     ORDER BY i.indisprimary DESC, x.relname";
 
-/// Other indexes that compute something from a row, in the columns of [`UNIQUES_SQL`]; nothing is equal in them.
+/// Other indexes that compute something from a row, in the columns of [`UNIQUES_SQL`]; nothing is equal in
+/// them.
 pub(super) const COMPUTED_INDEXES_SQL: &str = "\
     SELECT x.relname::pg_catalog.text, NULL::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), false, \
@@ -99,8 +101,8 @@ pub(super) const COMPUTED_INDEXES_SQL: &str = "\
       AND (i.indexprs IS NOT NULL OR i.indpred IS NOT NULL) \
     ORDER BY x.relname";
 
-/// Exclusion constraints and keys WITHOUT OVERLAPS, in the columns of [`UNIQUES_SQL`], with their operators in place of
-/// equalities.
+/// Exclusion constraints and keys WITHOUT OVERLAPS, in the columns of [`UNIQUES_SQL`], with their operators
+/// in place of equalities.
 pub(super) const EXCLUSIONS_SQL: &str = "\
     SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), false, \
@@ -127,9 +129,9 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
     WHERE i.indrelid = $1 AND i.indisexclusion AND i.indislive AND i.indisready \
     ORDER BY x.relname";
 
-/// Foreign keys: name, the table they lead to, whether it is partitioned, MATCH, own columns, columns there, equalities,
-/// collations there, PERIOD, whether its trigger fires for rows that come. Those that the server keeps for the partitions of the other
-/// table are left out.
+/// Foreign keys: name, the table they lead to, whether it is partitioned, MATCH, own columns, columns there,
+/// equalities, collations there, PERIOD, whether its trigger fires for rows that come. Those that the server
+/// keeps for the partitions of the other table are left out.
 pub(super) const FOREIGN_SQL: &str = "\
     SELECT c.conname::pg_catalog.text, c.confrelid, n.nspname::pg_catalog.text, r.relname::pg_catalog.text, \
            r.relkind = 'p', c.confmatchtype::pg_catalog.text, \
@@ -159,7 +161,8 @@ pub(super) const FOREIGN_SQL: &str = "\
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid) \
     ORDER BY c.conname";
 
-/// Partitions that rows may go to: what each takes, and which columns are NOT NULL there and not in the table.
+/// Partitions that rows may go to: what each takes, and which columns are NOT NULL there and not in the
+/// table.
 pub(super) const LEAVES_SQL: &str = concat!(
     tree_of!("$1::pg_catalog.oid"),
     "SELECT pg_catalog.pg_get_partition_constraintdef(c.oid), \
@@ -170,8 +173,9 @@ pub(super) const LEAVES_SQL: &str = concat!(
      WHERE c.relkind <> 'p' AND c.oid <> $1 AND NOT tree.is_detached ORDER BY c.oid"
 );
 
-/// The table itself: whether it is partitioned, what it takes as a partition, whether policies apply to this role, whether
-/// a trigger may change rows before they are stored, and whether one may change those that are there or a rule any.
+/// The table itself: whether it is partitioned, what it takes as a partition, whether policies apply to this
+/// role, whether a trigger may change rows before they are stored, and whether one may change those that are
+/// there or a rule any.
 pub(super) const TABLE_SQL: &str = concat!(
     "SELECT c.relkind = 'p', pg_catalog.pg_get_partition_constraintdef(c.oid), pg_catalog.row_security_active(c.oid), \
            EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 7::pg_catalog.int2 = 7 AND g.tgenabled IN ('O', 'A') \

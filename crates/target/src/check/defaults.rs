@@ -1,7 +1,8 @@
-//! Defaults that cannot be stored: of columns that no file fills, the server computes them for each row, and what fails keeps each out.
+//! Defaults that cannot be stored: of columns that no file fills, the server computes them for each row, and
+//! what fails keeps each out.
 //!
-//! A default looks at no column, so that it is tried once, by an assignment: that holds a value against the column's type as storing
-//! does, where a cast would cut it to fit.
+//! A default looks at no column, so that it is tried once, by an assignment: that holds a value against the
+//! column's type as storing does, where a cast would cut it to fit.
 
 use super::DOING;
 use super::facts::{Column, Facts};
@@ -22,8 +23,8 @@ pub struct Broken {
     message: String,
 }
 
-/// Tries the defaults of the columns that the plan does not fill. Those that fail are taken out of the facts, so that the rest of a row
-/// can be looked at all the same; those that nobody can try are named.
+/// Tries the defaults of the columns that the plan does not fill. Those that fail are taken out of the facts,
+/// so that the rest of a row can be looked at all the same; those that nobody can try are named.
 ///
 /// # Errors
 /// Those of the session.
@@ -34,7 +35,8 @@ pub async fn tried(
     arrival: &Arrival,
 ) -> Result<(Vec<Broken>, Vec<Unchecked>)> {
     let is_filled = |column: &Column| plan.fields.iter().flatten().any(|field| *field == column.name);
-    // Where there is no default, COPY stores NULL whatever a domain has against it, as into a table that takes another's place; INSERT asks.
+    // Where there is no default, COPY stores NULL whatever a domain has against it, as into a table that
+    // takes another's place; INSERT asks.
     let is_inserted = (arrival.has_key() || arrival.atomic) && arrival.mode != Mode::Replace;
     let is_tried = |column: &Column| {
         !is_filled(column)

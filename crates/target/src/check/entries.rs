@@ -1,8 +1,8 @@
 //! Index entries that would be too long: of B-trees a third of a page, of others a page at most.
 //!
-//! How long an entry is hangs on how well its values can be compressed, so that no query tells. Where the values of a row come near to what
-//! fits, it is stored in a temporary table that has the same index, by a function in the session's temporary schema, and taken out
-//! again.
+//! How long an entry is hangs on how well its values can be compressed, so that no query tells. Where the
+//! values of a row come near to what fits, it is stored in a temporary table that has the same index, by a
+//! function in the session's temporary schema, and taken out again.
 
 use super::DOING;
 use super::facts::Facts;
@@ -17,10 +17,11 @@ use howdah_model::{Arrival, Result, TablePlan, sqlstate};
 use std::borrow::Borrow;
 use tokio_postgres::types::Type;
 
-/// Indexes of table `$1`, and those that partitions have of their own, whose entries may be long, by the types of their columns: name, what
-/// follows the table's name in the definition, whether that begins with UNIQUE, the expressions of all columns, what the partition takes.
-/// `tsvector` and `jsonb` go into GIN and GiST by parts that are short or hashed. A hash index keeps hashes. A BRIN index sums up what is
-/// there when it is made, and the rest when VACUUM comes.
+/// Indexes of table `$1`, and those that partitions have of their own, whose entries may be long, by the
+/// types of their columns: name, what follows the table's name in the definition, whether that begins with
+/// UNIQUE, the expressions of all columns, what the partition takes. `tsvector` and `jsonb` go into GIN and
+/// GiST by parts that are short or hashed. A hash index keeps hashes. A BRIN index sums up what is there when
+/// it is made, and the rest when VACUUM comes.
 const INDEXES_SQL: &str = concat!(
     tree_of!("$1::pg_catalog.oid"),
     "SELECT x.relname::pg_catalog.text, \
@@ -66,7 +67,8 @@ struct Index {
     takes: Option<String>,
 }
 
-/// Finds the indexes for which some of these rows may be too long, and makes what tells whether they are: a rule for each.
+/// Finds the indexes for which some of these rows may be too long, and makes what tells whether they are: a
+/// rule for each.
 ///
 /// # Errors
 /// Those of the session, which is outside a transaction before and after.
@@ -198,7 +200,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Values are kept as the table keeps them: an index takes them so. Whatever else is refused, and told elsewhere, says nothing of the length.
+    /// Values are kept as the table keeps them: an index takes them so. Whatever else is refused, and told
+    /// elsewhere, says nothing of the length.
     fn make_sql(&self, kept: &[String], candidates: &str) -> String {
         let (facts, table) = (&self.rows.facts, format!("pg_temp.howdah_entries_{}", self.name));
         let columns: Vec<String> = self.columns().iter().map(|name| quote_ident(name)).collect();

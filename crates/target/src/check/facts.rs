@@ -1,4 +1,5 @@
-//! What a table demands of rows, out of the catalog. Expressions are the server's own text, with all names in full.
+//! What a table demands of rows, out of the catalog. Expressions are the server's own text, with all names in
+//! full.
 
 use super::DOING;
 use super::catalog_sql::{
@@ -90,7 +91,8 @@ pub(super) struct Foreign {
     pub(super) equals: Vec<String>,
     pub(super) collations: Vec<Option<String>>,
     pub(super) has_period: bool,
-    /// Its trigger fires for rows that come: it may be disabled, and none does for a role whose `session_replication_role` is replica.
+    /// Its trigger fires for rows that come: it may be disabled, and none does for a role whose
+    /// `session_replication_role` is replica.
     pub(super) fires: bool,
 }
 
@@ -195,8 +197,8 @@ impl Facts {
         &self.relation
     }
 
-    /// The demands of its keys alone, with no other of these columns than theirs. `None` where something it demands may be
-    /// about any column.
+    /// The demands of its keys alone, with no other of these columns than theirs. `None` where something it
+    /// demands may be about any column.
     pub(crate) fn of_keys(&self, filled: &BTreeSet<&str>) -> Option<Facts> {
         let about_any = self.is_partitioned
             || self.bounds.is_some()
@@ -217,8 +219,8 @@ impl Facts {
         Some(Facts { columns, ..self.clone() })
     }
 
-    /// All unique keys. `None` where one is not of columns alone, or where it counts for another row which of two that are
-    /// alike is refused.
+    /// All unique keys. `None` where one is not of columns alone, or where it counts for another row which of
+    /// two that are alike is refused.
     pub(crate) fn plain_keys(&self) -> Option<Vec<PlainKey<'_>>> {
         let is_about_rows =
             !self.exclusions.is_empty() || self.foreign.iter().any(|foreign| foreign.oid == self.oid);
@@ -228,7 +230,8 @@ impl Facts {
         self.uniques.iter().map(Unique::plain).collect()
     }
 
-    /// Rules join the rows with each other, or with the table by more than its keys: looking up would compare each with each.
+    /// Rules join the rows with each other, or with the table by more than its keys: looking up would compare
+    /// each with each.
     pub(crate) fn joins_rows(&self) -> bool {
         !self.exclusions.is_empty()
             || self.foreign.iter().any(|foreign| foreign.oid == self.oid)
@@ -246,7 +249,8 @@ impl Facts {
         self
     }
 
-    /// Nor are indexes of which no more can be told than that they fail: where one does, COPY says so of each row.
+    /// Nor are indexes of which no more can be told than that they fail: where one does, COPY says so of each
+    /// row.
     pub(crate) fn without_computed_indexes(self) -> Facts {
         Facts { computed_indexes: Vec::new(), ..self }
     }

@@ -1,5 +1,5 @@
-//! Runs the rules: all of them in one snapshot, in a transaction that can write nothing, and the places of what they find in
-//! order.
+//! Runs the rules: all of them in one snapshot, in a transaction that can write nothing, and the places of
+//! what they find in order.
 
 use super::DOING;
 use super::guarded;
@@ -18,17 +18,19 @@ use tokio_postgres::SimpleQueryMessage;
 /// Joins and sorts over all rows get this memory, where the server's own `work_mem` is less.
 const WORK_MEM_KB: u32 = 64 << 10;
 
-/// A query that the planner thinks dearer is not run: at some ten microseconds a unit that is hours. Sorting a hundred
-/// million rows comes to less than a hundredth of it; comparing a million rows with a million others to more.
+/// A query that the planner thinks dearer is not run: at some ten microseconds a unit that is hours. Sorting
+/// a hundred million rows comes to less than a hundredth of it; comparing a million rows with a million
+/// others to more.
 const COST_MAX: f64 = 1e9;
 
-/// Ways to carry out a query that somebody has turned off for the role or the database are open to it, until the transaction ends.
-/// Before PostgreSQL 18 the planner adds ten billion to the cost of such a way, whatever it costs.
+/// Ways to carry out a query that somebody has turned off for the role or the database are open to it, until
+/// the transaction ends. Before PostgreSQL 18 the planner adds ten billion to the cost of such a way,
+/// whatever it costs.
 pub(crate) const ALL_WAYS_SQL: &str = "SELECT pg_catalog.set_config(name, 'on', true) FROM pg_catalog.pg_settings \
     WHERE pg_catalog.starts_with(name, 'enable_') AND boot_val = 'on' AND setting = 'off'";
 
-/// Of a temporary table without rows the planner expects some thousand, and for looking one up some ten units, by an index or in a
-/// table of a few pages. Reading a larger table for each row costs far more.
+/// Of a temporary table without rows the planner expects some thousand, and for looking one up some ten
+/// units, by an index or in a table of a few pages. Reading a larger table for each row costs far more.
 const COST_BY_INDEX_MAX: f64 = 200_000.0;
 
 /// A row that does not meet a rule.
@@ -61,8 +63,8 @@ pub async fn rows(session: &Session, staging: &Relation) -> Result<u64> {
     Ok(rows.first().map_or(0, |row| row.get::<_, i64>(0).unsigned_abs()))
 }
 
-/// Opens the transaction in which rules are asked. Policies must not hide rows: a query that they would hide some from
-/// fails instead.
+/// Opens the transaction in which rules are asked. Policies must not hide rows: a query that they would hide
+/// some from fails instead.
 ///
 /// # Errors
 /// Those of the session.
@@ -102,8 +104,8 @@ pub async fn feasible(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule>,
     Ok((good, unchecked))
 }
 
-/// With these settings, each rule finds what it looks for by an index, as far as the planner's estimates for a temporary table
-/// without rows tell.
+/// With these settings, each rule finds what it looks for by an index, as far as the planner's estimates for
+/// a temporary table without rows tell.
 ///
 /// # Errors
 /// Those of the session.
@@ -204,8 +206,8 @@ pub(super) async fn under_savepoint(
     }
 }
 
-/// The rules such that they can be asked of all rows, for when asking them together has failed; those that cannot are named.
-/// Opens the transaction anew.
+/// The rules such that they can be asked of all rows, for when asking them together has failed; those that
+/// cannot are named. Opens the transaction anew.
 ///
 /// # Errors
 /// Those of the session.

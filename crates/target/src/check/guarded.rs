@@ -1,8 +1,8 @@
-//! Expressions that fail for some row: a division by zero, a function that raises. Such a row is bad too, and must not keep the
-//! others from being checked.
+//! Expressions that fail for some row: a division by zero, a function that raises. Such a row is bad too, and
+//! must not keep the others from being checked.
 //!
-//! Each row is looked at in a subtransaction of its own, by a function in the session's temporary schema; that is slow, and
-//! only done where asking for all rows at once has failed.
+//! Each row is looked at in a subtransaction of its own, by a function in the session's temporary schema;
+//! that is slow, and only done where asking for all rows at once has failed.
 
 use super::DOING;
 use super::rules::Rule;
@@ -10,8 +10,8 @@ use crate::error::session_error;
 use crate::session::Session;
 use howdah_model::{Result, sqlstate};
 
-/// Classes of SQLSTATEs that a row may be to blame for. Not that of what is not found (42): a function may find it when a row is stored, by
-/// another `search_path`.
+/// Classes of SQLSTATEs that a row may be to blame for. Not that of what is not found (42): a function may
+/// find it when a row is stored, by another `search_path`.
 const ABOUT_A_ROW: &str = "'0A', '21', '22', '23', '2F', '38', '39', '44', '54', 'P0', 'XX'";
 
 /// Another session says the same of it when the row is stored.
@@ -74,8 +74,8 @@ impl Condition {
     }
 }
 
-/// One rule for each SQLSTATE that the condition of this rule ends with; `None` where that cannot be told either: the role may
-/// not make temporary functions, or what fails is not about a row.
+/// One rule for each SQLSTATE that the condition of this rule ends with; `None` where that cannot be told
+/// either: the role may not make temporary functions, or what fails is not about a row.
 ///
 /// # Errors
 /// Those of the session.

@@ -1,5 +1,5 @@
-//! Columns of a check's staging table that some of its files fill and others leave out: there they have the defaults of the table's own,
-//! as they have where rows are appended.
+//! Columns of a check's staging table that some of its files fill and others leave out: there they have the
+//! defaults of the table's own, as they have where rows are appended.
 
 use super::facts::Facts;
 use crate::error::session_error;

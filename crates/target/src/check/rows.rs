@@ -1,5 +1,5 @@
-//! Rows of a staging table as they would be stored: what the files do not fill has its default, or stays as it is in the row
-//! that is changed, and generated columns are computed.
+//! Rows of a staging table as they would be stored: what the files do not fill has its default, or stays as
+//! it is in the row that is changed, and generated columns are computed.
 
 use super::facts::{Column, Facts, KeyPart};
 use super::guarded::Condition;
@@ -99,8 +99,9 @@ impl Rows {
         }
     }
 
-    /// Of several records of a key one counts: the first or last of those that were not refused. Which that is, a load that leaves out
-    /// records knows when no more are refused; only then it takes the others away. See [`crate::arrival::duplicates`].
+    /// Of several records of a key one counts: the first or last of those that were not refused. Which that
+    /// is, a load that leaves out records knows when no more are refused; only then it takes the others away.
+    /// See [`crate::arrival::duplicates`].
     pub(super) fn counts(&self, arrival: &Arrival) -> Option<String> {
         let order = match arrival.keep {
             _ if !arrival.has_key() => return None,

@@ -1,5 +1,5 @@
-//! One query for each demand of a table, which gives the places of the rows that do not meet it; and by name what no query
-//! can tell. All names are quoted; no value stands in them.
+//! One query for each demand of a table, which gives the places of the rows that do not meet it; and by name
+//! what no query can tell. All names are quoted; no value stands in them.
 
 mod computed;
 mod generated;
@@ -77,8 +77,8 @@ pub struct Rules {
     pub unchecked: Vec<Unchecked>,
 }
 
-/// The rules for these rows, which would come as the job says. Each record is told with all that it conflicts with: which of several can
-/// stay hangs on that.
+/// The rules for these rows, which would come as the job says. Each record is told with all that it conflicts
+/// with: which of several can stay hangs on that.
 pub fn rules_in_full(all: &[Rows], job: &Job) -> Rules {
     rules_for(all, &job.arrival, job.create_partitions.is_some(), true)
 }
@@ -103,7 +103,8 @@ pub(crate) fn rules_for(all: &[Rows], arrival: &Arrival, makes_partitions: bool,
     rules
 }
 
-/// When a row `t` of the table keeps what a record `s` says as well: conditions of the row, and of the record.
+/// When a row `t` of the table keeps what a record `s` says as well: conditions of the row, and of the
+/// record.
 #[derive(Debug, Default)]
 struct Stays {
     of_row: String,
@@ -158,8 +159,9 @@ impl<'a> OfTable<'a> {
         &mut self.found.rules[no]
     }
 
-    /// Rows for which the expression is false, or fails. As a column it is computed in its own order, as the server does for a row that
-    /// comes; the planner would order the parts of a WHERE by their costs, so that `b = 0 OR a / b > 1` may fail or not.
+    /// Rows for which the expression is false, or fails. As a column it is computed in its own order, as the
+    /// server does for a row that comes; the planner would order the parts of a WHERE by their costs, so that
+    /// `b = 0 OR a / b > 1` may fail or not.
     fn condition(&mut self, constraint: &str, what: &str, expression: &str) {
         let reason = format!("violates {what}");
         let (place, from) = (&self.rows.place, self.rows.from());
@@ -217,8 +219,8 @@ impl<'a> OfTable<'a> {
         }
     }
 
-    /// The row of the table that has the key says what the record says, as a condition: it is not changed, and the server does not look
-    /// at a CHECK, which may be NOT VALID. `None` where records are not merged.
+    /// The row of the table that has the key says what the record says, as a condition: it is not changed,
+    /// and the server does not look at a CHECK, which may be NOT VALID. `None` where records are not merged.
     fn stays_as_it_is(&self) -> Option<String> {
         let key = self.merges_by()?;
         let of_key: Vec<String> = key.parts.iter().map(KeyPart::quoted).collect();
@@ -233,7 +235,8 @@ impl<'a> OfTable<'a> {
         key.filter(|_| self.arrival.mode == Mode::Merge)
     }
 
-    /// The row of the table that has the key of the row of this name has the same in these columns, byte by byte.
+    /// The row of the table that has the key of the row of this name has the same in these columns, byte by
+    /// byte.
     fn has_the_same(&self, key: &Unique, of: &str, names: &[String]) -> String {
         let facts = self.facts();
         let there = if of == quote_ident("o") { "p" } else { "o" };
@@ -314,8 +317,10 @@ impl<'a> OfTable<'a> {
         format!("{whole} UNION {}", in_any(&rows, &there, alike, &stays))
     }
 
-    /// Which rows of the table keep what they say in this key when a record comes: any of these ways does. Where records are merged by a key, the row of the same key is changed; and so are those of other records, before new
-    /// rows come, which may take what these give up. Whether a row that is changed itself may, hangs on which is changed first.
+    /// Which rows of the table keep what they say in this key when a record comes: any of these ways does.
+    /// Where records are merged by a key, the row of the same key is changed; and so are those of other
+    /// records, before new rows come, which may take what these give up. Whether a row that is changed itself
+    /// may, hangs on which is changed first.
     fn stays(&self, unique: &Unique) -> Vec<Stays> {
         if self.arrival.mode != Mode::Merge {
             return vec![Stays::default()];
@@ -340,7 +345,8 @@ impl<'a> OfTable<'a> {
         ]
     }
 
-    /// The keys by which records are merged are the same, of rows whose columns are named so by number and name.
+    /// The keys by which records are merged are the same, of rows whose columns are named so by number and
+    /// name.
     fn same_key(
         &self,
         left: impl Fn(usize, &str) -> String,
@@ -388,7 +394,8 @@ impl<'a> OfTable<'a> {
         format!("SELECT {place} AS place, {} FROM {waiting} AS s", unique.fields())
     }
 
-    /// The keys of the table: of its own rows alone, as tables that inherit from it have indexes of their own.
+    /// The keys of the table: of its own rows alone, as tables that inherit from it have indexes of their
+    /// own.
     fn keys_of_table(&self, unique: &Unique) -> String {
         let facts = self.facts();
         let only = if facts.is_partitioned { "" } else { "ONLY " };
@@ -468,7 +475,8 @@ impl<'a> OfTable<'a> {
         (rule.reads, rule.leads_to_records) = (Some(foreign.other.clone()), leads_to_records);
     }
 
-    /// Rows whose foreign key leads to no row: neither of the other table nor, for what comes with them, of the files.
+    /// Rows whose foreign key leads to no row: neither of the other table nor, for what comes with them, of
+    /// the files.
     fn dangling(&self, foreign: &Foreign) -> String {
         let (place, from) = (&self.rows.place, self.rows.from());
         let names: Vec<String> = foreign.columns.iter().map(|name| quote_ident(name)).collect();
@@ -508,8 +516,9 @@ impl<'a> OfTable<'a> {
         )
     }
 
-    /// Where records are merged by a key, the server looks at a foreign key of the row that is changed only if that changes: what the
-    /// row has led to nowhere before, as under a key that is NOT VALID, does not matter.
+    /// Where records are merged by a key, the server looks at a foreign key of the row that is changed only
+    /// if that changes: what the row has led to nowhere before, as under a key that is NOT VALID, does not
+    /// matter.
     fn refers_anew(&self, names: &[String]) -> String {
         let Some(key) = self.merges_by() else { return String::new() };
         format!(" AND NOT {}", self.has_the_same(key, "s", names))

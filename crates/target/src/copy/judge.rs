@@ -1,11 +1,12 @@
 //! What the server says about values that the client cannot read, many of them in one question.
 //!
-//! COPY ends at the first value that it does not take, so that finding a thousand of them would take a thousand COPYs.
-//! `pg_input_error_info` (PostgreSQL 16) says the same of any number of values; to older servers a function in the
-//! session's own temporary schema does. A verdict of "fine" settles nothing: such a record is still shown to COPY.
+//! COPY ends at the first value that it does not take, so that finding a thousand of them would take a
+//! thousand COPYs. `pg_input_error_info` (PostgreSQL 16) says the same of any number of values; to older
+//! servers a function in the session's own temporary schema does. A verdict of "fine" settles nothing: such a
+//! record is still shown to COPY.
 //!
-//! The server may log the parameters of statements. Where the session could not forbid that, the values come by COPY into a temporary
-//! table, and as parameters only of a role that may make none.
+//! The server may log the parameters of statements. Where the session could not forbid that, the values come
+//! by COPY into a temporary table, and as parameters only of a role that may make none.
 
 use super::server_error::input_without_values;
 use crate::salvage::may_be_of_a_row;
@@ -19,8 +20,8 @@ use tokio_postgres::{Client, Error};
 /// The first version with `pg_input_error_info`.
 const VERSION_ERROR_INFO: u32 = 160_000;
 
-/// A value is read in a subtransaction of its own, by this statement, which calls what COPY would call. The usual types have
-/// statements of their own, which are planned once a session and not once a value.
+/// A value is read in a subtransaction of its own, by this statement, which calls what COPY would call. The
+/// usual types have statements of their own, which are planned once a session and not once a value.
 const FUNCTION_SQL: &str = "\
     CREATE FUNCTION pg_temp.howdah_judge(value pg_catalog.text, type_name pg_catalog.text, \
         reading pg_catalog.text, OUT message pg_catalog.text, OUT sql_error_code pg_catalog.text) LANGUAGE plpgsql AS $howdah$ \
@@ -41,9 +42,9 @@ const FUNCTION_SQL: &str = "\
         END CASE; \
     EXCEPTION WHEN OTHERS THEN message := SQLERRM; sql_error_code := SQLSTATE; END $howdah$";
 
-/// How such a statement calls the input function `p` in schema `n` of the type `t` of the column `a`: some types read otherwise where
-/// the column gives them a modifier (`interval hour to minute`), which a cast would only apply to what was read
-/// (`InputFunctionCall` in fmgr.c).
+/// How such a statement calls the input function `p` in schema `n` of the type `t` of the column `a`: some
+/// types read otherwise where the column gives them a modifier (`interval hour to minute`), which a cast
+/// would only apply to what was read (`InputFunctionCall` in fmgr.c).
 const READING_SQL: &str = "\
     pg_catalog.format('SELECT %I.%I($1::pg_catalog.cstring%s) IS NULL', n.nspname, p.proname, CASE WHEN p.pronargs > 1 THEN \
         pg_catalog.format(', %s::pg_catalog.oid', CASE WHEN t.typelem <> 0::pg_catalog.oid THEN t.typelem ELSE t.oid END) \
@@ -67,8 +68,9 @@ pub(crate) struct Verdict {
     pub(crate) message: String,
 }
 
-/// Asks about values of columns of a table, both unquoted. An error has aborted the transaction, or what is open of it
-/// since the last savepoint: the role may not make temporary functions, or an input function fails in its own way.
+/// Asks about values of columns of a table, both unquoted. An error has aborted the transaction, or what is
+/// open of it since the last savepoint: the role may not make temporary functions, or an input function fails
+/// in its own way.
 pub(crate) async fn judge(
     client: &Client,
     server_version: u32,

@@ -1,7 +1,8 @@
 //! Rows of a chunk with the places of their records before them, for a staging table that keeps these.
 //!
-//! Rows that are shown to COPY in parts, with gaps, cannot be numbered by a sequence. A field before the first needs no
-//! knowledge of what stands in the record: it means the same in csv and in text, whatever the record's own fields are.
+//! Rows that are shown to COPY in parts, with gaps, cannot be numbered by a sequence. A field before the
+//! first needs no knowledge of what stands in the record: it means the same in csv and in text, whatever the
+//! record's own fields are.
 
 use crate::sql::{quote_ident, quote_relation};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -9,7 +10,8 @@ use howdah_model::FormatKind;
 use howdah_model::plan::{Encode, TablePlan};
 use std::ops::Range;
 
-/// So many bytes are written anew at a time, for all rows of a chunk together would be another chunk in memory.
+/// So many bytes are written anew at a time, for all rows of a chunk together would be another chunk in
+/// memory.
 const AT_ONCE_BYTES: usize = 1 << 20;
 /// Bytes of the largest piece handed to the connection.
 const PIECE_BYTES: usize = 64 << 10;

@@ -1,5 +1,5 @@
-//! One COPY of all records in one session, committed by itself: what `psql \copy` does. A stream of bytes enters, the
-//! server's count of rows leaves. Nothing is claimed, and nothing is tried again.
+//! One COPY of all records in one session, committed by itself: what `psql \copy` does. A stream of bytes
+//! enters, the server's count of rows leaves. Nothing is claimed, and nothing is tried again.
 
 use super::server_error::copy_error;
 use crate::error::session_error;
@@ -11,7 +11,8 @@ use std::pin::pin;
 use tokio::sync::mpsc::Receiver;
 use tokio_postgres::{CopyInSink, Error};
 
-/// Sends what comes until nothing more does. If the future is dropped before it is done, the session counts as closed.
+/// Sends what comes until nothing more does. If the future is dropped before it is done, the session counts
+/// as closed.
 ///
 /// # Errors
 /// What the sender of the bytes reports, after which nothing is stored; those of the server and the session.

@@ -1,6 +1,6 @@
-//! What the server says about a COPY, made fit for howdah: an [`Error`] with the SQLSTATE, the column,
-//! and the line of the sent data. The server's words for bad input quote the input, and so does, of any
-//! SQLSTATE, what it says while it reads a value or a function runs (`relation "x" does not exist`); quoted parts that
+//! What the server says about a COPY, made fit for howdah: an [`Error`] with the SQLSTATE, the column, and
+//! the line of the sent data. The server's words for bad input quote the input, and so does, of any SQLSTATE,
+//! what it says while it reads a value or a function runs (`relation "x" does not exist`); quoted parts that
 //! are not names known to be names are cut out, and so is text written by triggers. DETAIL never leaves.
 //! Source: the error contexts of PostgreSQL's copyfromparse.c and their translations.
 
@@ -23,12 +23,14 @@ const USER_TEXT_ROUTINES: &[&str] = &[
     "throw_tcl_error",
 ];
 
-/// Classes of what functions report: PL/pgSQL (RAISE), external routines, which are those in all other languages, and their calls.
+/// Classes of what functions report: PL/pgSQL (RAISE), external routines, which are those in all other
+/// languages, and their calls.
 const FUNCTION_CLASSES: [&str; 3] = ["P0", "38", "39"];
 
 /// Where the server finds that no partition takes a row.
 const NO_PARTITION_ROUTINE: &str = "ExecFindPartition";
-/// Where the server finds that a foreign table takes no rows, when the first comes. Some minor versions have `...RelNew`.
+/// Where the server finds that a foreign table takes no rows, when the first comes. Some minor versions have
+/// `...RelNew`.
 const NO_ROWS_ROUTINE: &str = "CheckValidResultRel";
 
 /// Where the server finds that a policy does not let a row in: 42501, as for a right that is missing.
@@ -57,8 +59,8 @@ pub(crate) struct CopyError {
     pub(crate) is_of_empty: bool,
 }
 
-/// Reads the server's error. `columns` are the columns that were being loaded into `relation`, which its user knows by the
-/// name of `shown`.
+/// Reads the server's error. `columns` are the columns that were being loaded into `relation`, which its user
+/// knows by the name of `shown`.
 pub(crate) fn copy_error(
     db: &DbError,
     relation: &Relation,
@@ -122,7 +124,8 @@ pub(crate) fn missing(db: &DbError, relation: &Relation, shown: &Relation) -> Op
     }
 }
 
-/// The same of a statement that names other tables, too, and of one that locks or empties a table before rows come.
+/// The same of a statement that names other tables, too, and of one that locks or empties a table before rows
+/// come.
 pub(crate) fn missing_beside_others(db: &DbError, relation: &Relation) -> Option<Error> {
     let of_another = db.code().code() == sqlstate::UNDEFINED_TABLE && !names(db.message(), relation);
     let error = missing(db, relation, relation).filter(|_| !of_another)?;
@@ -136,7 +139,8 @@ fn names(message: &str, relation: &Relation) -> bool {
     message.match_indices(&name).any(|(at, _)| !goes_on(&message[at + name.len()..]))
 }
 
-/// The server has looked for the table that the statement names. Functions and values that look for one say where they are.
+/// The server has looked for the table that the statement names. Functions and values that look for one say
+/// where they are.
 fn is_gone(db: &DbError) -> bool {
     let is_unknown = [sqlstate::UNDEFINED_TABLE, sqlstate::INVALID_SCHEMA_NAME].contains(&db.code().code());
     is_unknown && db.where_().is_none()
@@ -175,8 +179,8 @@ pub(crate) fn is_of_policy(db: &DbError) -> bool {
     db.routine() == Some(POLICY_ROUTINE) && db.code().code() == POLICY_SQLSTATE
 }
 
-/// What the server has told a function about a row, as [`copy_error`]: the SQLSTATE, the message and the first line of the context.
-/// `names` are known to be no values.
+/// What the server has told a function about a row, as [`copy_error`]: the SQLSTATE, the message and the
+/// first line of the context. `names` are known to be no values.
 pub(crate) fn told_error<'a>(
     sqlstate: &str,
     message: &str,
@@ -210,7 +214,8 @@ fn with_advice(error: Error) -> Error {
                  that has no name there (cp850, cp437) is converted first: iconv -f CP850 -t UTF-8",
             )
         }
-        // Of a value, but for one that comes in binary: text of a file that has no equivalent is in no column yet.
+        // Of a value, but for one that comes in binary: text of a file that has no equivalent is in no column
+        // yet.
         Some(sqlstate::UNTRANSLATABLE_CHARACTER)
             if error.place().column.is_some() && !error.message().contains(NO_EQUIVALENT) =>
         {
@@ -259,8 +264,8 @@ const SKIP_HINT: &str = "--on-error skip --reject-file FILE loads the other reco
 /// What the server says about a statement that reads rows, safe to show. `names` are known to be no values.
 pub(crate) fn safe_message<'a>(db: &'a DbError, names: impl Iterator<Item = &'a str>) -> String {
     let sqlstate = sqlstate_of_text(db);
-    // What it has found wrong in the statement itself, in which no values stand; a column of it is not there, where no function has
-    // looked for one.
+    // What it has found wrong in the statement itself, in which no values stand; a column of it is not there,
+    // where no function has looked for one.
     let is_of_statement = matches!(db.position(), Some(ErrorPosition::Original(_)))
         || sqlstate == sqlstate::UNDEFINED_COLUMN && db.where_().is_none();
     if sqlstate.starts_with("42") && is_of_statement {
@@ -288,8 +293,8 @@ fn is_of_function(sqlstate: &str) -> bool {
     FUNCTION_CLASSES.iter().any(|class| sqlstate.starts_with(class))
 }
 
-/// RAISE can dress any text up as any SQLSTATE; its source routine gives it away. Other languages' routines are not all known,
-/// but functions in them say where they are.
+/// RAISE can dress any text up as any SQLSTATE; its source routine gives it away. Other languages' routines
+/// are not all known, but functions in them say where they are.
 fn sqlstate_of_text(db: &DbError) -> &str {
     let sqlstate = db.code().code();
     // Functions report as an internal error what names no SQLSTATE.
@@ -311,7 +316,8 @@ pub(crate) fn input_without_values(sqlstate: &str, message: &str, known: &[&str]
     cut_name(cut_hex(&cut_quoted(message, known)), sqlstate)
 }
 
-/// Names that are not found are quoted, but for those of functions and operators and those with too many points.
+/// Names that are not found are quoted, but for those of functions and operators and those with too many
+/// points.
 fn cut_name(message: String, sqlstate: &str) -> String {
     let is_of_name = ["0A", "42"].iter().any(|class| sqlstate.starts_with(class));
     match message.find(": ").or_else(|| message.find('\u{ff1a}')).filter(|_| is_of_name) {
@@ -335,15 +341,16 @@ pub(crate) fn message_without_values(sqlstate: &str, message: &str, known: &[&st
         // transactions, resources, privileges and operators, never about a field.
         Some("23" | "25" | "40" | "53" | "57") => message.to_owned(),
         Some("42") if sqlstate == POLICY_SQLSTATE => message.to_owned(),
-        // What a function, or the input of a type like `regclass`, has looked for and not found may be a value.
+        // What a function, or the input of a type like `regclass`, has looked for and not found may be a
+        // value.
         Some("42" | "0A") => cut_name(cut_hex(&cut_quoted(message, known)), sqlstate),
         _ => cut_hex(&cut_quoted(message, known)),
     }
 }
 
 /// Cuts from the first quotation that is not a known name to the last quotation mark: a value may hold
-/// quotation marks itself, so what looks like text between two quotations need not be. Behind a colon stands a value, which may
-/// begin like a name.
+/// quotation marks itself, so what looks like text between two quotations need not be. Behind a colon stands
+/// a value, which may begin like a name.
 fn cut_quoted(message: &str, known: &[&str]) -> String {
     let is_name = |text: &str| known.contains(&text.trim()) || is_encoding_name(text);
     let colon = message.find([':', '\u{ff1a}']).unwrap_or(message.len());

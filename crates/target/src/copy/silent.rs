@@ -1,20 +1,21 @@
 //! Rows that fire no triggers: their transactions see to it.
 //!
-//! Under `session_replication_role = replica` the server skips the triggers that users made, and its own just as well:
-//! those that check foreign keys and deferrable keys. A table that has any of these must not be loaded so. Whether it
-//! has is asked behind the rows, when nobody can add one to a table that has got rows until the transaction ends.
+//! Under `session_replication_role = replica` the server skips the triggers that users made, and its own just
+//! as well: those that check foreign keys and deferrable keys. A table that has any of these must not be
+//! loaded so. Whether it has is asked behind the rows, when nobody can add one to a table that has got rows
+//! until the transaction ends.
 //!
-//! Triggers that are disabled may be enabled meanwhile: by another load that had disabled them and ends, by whoever puts back what
-//! a killed one has left, by hand. Whether they are is asked before the rows, so that none fires, and behind them, when
-//! nobody can enable one until the transaction ends.
+//! Triggers that are disabled may be enabled meanwhile: by another load that had disabled them and ends, by
+//! whoever puts back what a killed one has left, by hand. Whether they are is asked before the rows, so that
+//! none fires, and behind them, when nobody can enable one until the transaction ends.
 
 use crate::tree::BY_NAME_SQL;
 use howdah_model::{Error as ModelError, ErrorKind, Relation, TriggersWay, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error};
 
-/// The SQLSTATE (serialization_failure) of a chunk that was not stored because triggers are enabled that were to be disabled:
-/// it can be stored when they are again.
+/// The SQLSTATE (serialization_failure) of a chunk that was not stored because triggers are enabled that were
+/// to be disabled: it can be stored when they are again.
 pub const TRIGGERS_ENABLED: &str = sqlstate::SERIALIZATION_FAILURE;
 
 /// Triggers of constraints that would fire for an INSERT were the role the usual one.

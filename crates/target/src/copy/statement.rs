@@ -46,8 +46,8 @@ pub fn binary_statement(relation: &Relation, columns: &[String]) -> Result<Strin
     with_options(relation, columns, &["FORMAT binary".to_owned()])
 }
 
-/// The same statement with one more column behind its last, which is `last`; `None` if it is not a statement of such
-/// columns.
+/// The same statement with one more column behind its last, which is `last`; `None` if it is not a statement
+/// of such columns.
 pub fn with_column(copy_sql: &str, last: &str, column: &str) -> Option<String> {
     let (before, behind) = copy_sql.split_once(&format!("{}) FROM STDIN WITH (", quote_ident(last)))?;
     Some(format!("{before}{}, {}) FROM STDIN WITH ({behind}", quote_ident(last), quote_ident(column)))
@@ -59,8 +59,8 @@ pub(crate) fn into_leaf(copy_sql: &str, relation: &Relation, leaf: &Relation) ->
     Some(format!("COPY {}{rest}", quote_relation(leaf)))
 }
 
-/// The same statement, writing frozen rows: for a table that the same transaction has made or emptied (PostgreSQL
-/// documentation, COPY, `FREEZE`). `None` if it is not a COPY statement with options.
+/// The same statement, writing frozen rows: for a table that the same transaction has made or emptied
+/// (PostgreSQL documentation, COPY, `FREEZE`). `None` if it is not a COPY statement with options.
 pub(crate) fn freezing(copy_sql: &str) -> Option<String> {
     Some(format!("{}, FREEZE)", copy_sql.strip_suffix(')')?))
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio_postgres::{CopyInSink, Error};
 
 /// Bytes of one CopyData message. Measured with 64 MiB of title_principals rows into PostgreSQL 15 on the
-/// same 2 cores (busy machine, medians of 7): client CPU 0.16 to 0.21 s with 8 KiB, 0.04 to 0.09 s with 32 KiB,
-/// 0.03 to 0.06 s with 64 KiB, 0.03 s from 128 KiB to 1 MiB, by unix socket and TCP; wall time the same
+/// same 2 cores (busy machine, medians of 7): client CPU 0.16 to 0.21 s with 8 KiB, 0.04 to 0.09 s with 32
+/// KiB, 0.03 to 0.06 s with 64 KiB, 0.03 s from 128 KiB to 1 MiB, by unix socket and TCP; wall time the same
 /// everywhere. So the smallest of the best: the connection holds up to three of these per session.
 const PIECE_BYTES: usize = 128 << 10;
 

@@ -1,10 +1,10 @@
-//! The columns of a table are still what binary rows were written for, and its partitions those that rows were laid out
-//! for, until the transaction ends.
+//! The columns of a table are still what binary rows were written for, and its partitions those that rows
+//! were laid out for, until the transaction ends.
 //!
-//! Eight bytes that are a number to one type are another number to the next, and nobody would notice. So the table
-//! is locked against ALTER TABLE, as COPY would a moment later, and the types are compared before a row is sent.
-//! A session may also read times, NULLs in arrays and characters in another way. All of this goes out in the flight of
-//! BEGIN and claim: no round trip more.
+//! Eight bytes that are a number to one type are another number to the next, and nobody would notice. So the
+//! table is locked against ALTER TABLE, as COPY would a moment later, and the types are compared before a row
+//! is sent. A session may also read times, NULLs in arrays and characters in another way. All of this goes
+//! out in the flight of BEGIN and claim: no round trip more.
 
 use crate::session::Session;
 use crate::session::column_types::USUAL_SETTINGS_SQL;
@@ -22,8 +22,8 @@ const CHECK_SQL: &str = "\
         AND a.attname = sent.name AND a.atttypid = sent.type AND NOT a.attisdropped \
     WHERE pg_catalog.current_setting('TimeZone') = $4 AND ";
 
-/// Those of the leaves that are still partitions of the table, under the same names. Whoever detaches one concurrently
-/// waits for this transaction, which holds a lock on the table.
+/// Those of the leaves that are still partitions of the table, under the same names. Whoever detaches one
+/// concurrently waits for this transaction, which holds a lock on the table.
 const LEAVES_SQL: &str = "\
     SELECT pg_catalog.count(*) \
     FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.text[])) AS leaf(oid, name) \
@@ -33,8 +33,8 @@ const LEAVES_SQL: &str = "\
       AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = leaf.oid \
                       AND (pg_catalog.to_jsonb(i) ->> 'inhdetachpending'::pg_catalog.text)::pg_catalog.bool)";
 
-/// Locks the table and says whether its columns, and the settings of the session that tell how values are read, are
-/// those that the rows were written for, and whether the leaves are still its partitions.
+/// Locks the table and says whether its columns, and the settings of the session that tell how values are
+/// read, are those that the rows were written for, and whether the leaves are still its partitions.
 ///
 /// # Errors
 /// Those of the connection, and the server's if the role may not lock the table.
@@ -63,8 +63,8 @@ pub(crate) async fn lock_and_compare(
     Ok(columns? && leaves?)
 }
 
-/// The statement that compares the columns of a table with those of binary rows, and the types of its parameters: the same
-/// for all chunks.
+/// The statement that compares the columns of a table with those of binary rows, and the types of its
+/// parameters: the same for all chunks.
 pub(crate) fn comparison() -> (String, Vec<Type>) {
     (columns_sql(), vec![Type::TEXT_ARRAY, Type::OID_ARRAY, Type::TEXT, Type::TEXT])
 }

@@ -1,9 +1,9 @@
 //! The operating-system user a server runs as.
 //!
 //! PostgreSQL refuses to run as root. So when root calls, servers run as `postgres` where that user exists,
-//! else as `howdah`, a system user without shell and home that is added once. Everybody else runs servers
-//! as themselves. A folder that one of the two has been given stays with that one: a package that adds `postgres`
-//! must not close it. Only folders of our own are given to that user.
+//! else as `howdah`, a system user without shell and home that is added once. Everybody else runs servers as
+//! themselves. A folder that one of the two has been given stays with that one: a package that adds
+//! `postgres` must not close it. Only folders of our own are given to that user.
 
 use super::local;
 use howdah_model::Result;
@@ -80,8 +80,8 @@ impl Account {
         command.uid(self.uid).gid(self.gid);
     }
 
-    /// A program of the system that this user runs, in a folder that it can enter. Whoever a process is of reads its environment, and
-    /// the caller's may hold keys and passwords.
+    /// A program of the system that this user runs, in a folder that it can enter. Whoever a process is of
+    /// reads its environment, and the caller's may hold keys and passwords.
     pub(super) fn program(&self, name: &str) -> Command {
         let mut command = Command::new(name);
         let path = howdah_model::environment::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());

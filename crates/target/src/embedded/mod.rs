@@ -121,8 +121,8 @@ impl Embedded {
         Ok(cluster::major_in(&folders::base()?).is_some())
     }
 
-    /// Makes the cluster if there is none and starts the server if it does not run. Several processes may call
-    /// this at once: one works, the others wait for it.
+    /// Makes the cluster if there is none and starts the server if it does not run. Several processes may
+    /// call this at once: one works, the others wait for it.
     ///
     /// # Errors
     /// [`ErrorKind::Local`] naming the program that failed and the last lines it wrote.

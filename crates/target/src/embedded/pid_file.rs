@@ -1,12 +1,12 @@
 //! Whether a server runs on a data directory.
 //!
-//! `postmaster.pid` outlives a crash of the machine, and then its number may belong to any other process.
-//! So the process it names must be one that works in this very data directory, as a postmaster does. Root in a
+//! `postmaster.pid` outlives a crash of the machine, and then its number may belong to any other process. So
+//! the process it names must be one that works in this very data directory, as a postmaster does. Root in a
 //! container may often not ask that of another user's process (it lacks CAP_SYS_PTRACE); then that user asks.
-//! A process of which nothing is certain counts as the postmaster: one that loses its `postmaster.pid` shuts down.
-//! `pg_ctl status` asks only whether the number is alive, and PostgreSQL refuses to start while it is alive
-//! under the same user; [`release_reused`] settles that. A dead number is left to PostgreSQL, which also
-//! looks for orphaned backends before it takes over.
+//! A process of which nothing is certain counts as the postmaster: one that loses its `postmaster.pid` shuts
+//! down. `pg_ctl status` asks only whether the number is alive, and PostgreSQL refuses to start while it is
+//! alive under the same user; [`release_reused`] settles that. A dead number is left to PostgreSQL, which
+//! also looks for orphaned backends before it takes over.
 
 use super::{Account, account};
 use howdah_model::Result;
@@ -23,7 +23,8 @@ use std::process::{Command, Stdio};
 /// Larger than any system's largest process id, so nobody's.
 const NOBODY: i32 = i32::MAX - 1;
 
-/// The postmaster's process id, if it runs. `owner` is the server's user, where that is another than the caller.
+/// The postmaster's process id, if it runs. `owner` is the server's user, where that is another than the
+/// caller.
 pub(super) fn running(data: &Path, owner: Option<&Account>) -> Option<u32> {
     recorded(&data.join("postmaster.pid")).filter(|pid| is_alive(*pid) && works_in(*pid, data, owner))
 }
@@ -79,8 +80,8 @@ fn folder_of(pid: u32, owner: Option<&Account>) -> Option<PathBuf> {
     })
 }
 
-/// What everybody is told of a process has to do: a postmaster is of the user whose data it has, and its command
-/// line, which that of a zombie is not, names the program.
+/// What everybody is told of a process has to do: a postmaster is of the user whose data it has, and its
+/// command line, which that of a zombie is not, names the program.
 fn may_be_postmaster(pid: u32, data: &Path) -> bool {
     let process = PathBuf::from(format!("/proc/{pid}"));
     if let (Ok(process), Ok(data)) = (fs::metadata(&process), fs::metadata(data))

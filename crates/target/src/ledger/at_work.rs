@@ -1,5 +1,6 @@
-//! Sessions that are at work for a job, each with a mark that goes when the server process goes: an advisory lock beside that of the
-//! job. After a kill -9 the server may go on with what it was sent, and nothing else tells whose that is.
+//! Sessions that are at work for a job, each with a mark that goes when the server process goes: an advisory
+//! lock beside that of the job. After a kill -9 the server may go on with what it was sent, and nothing else
+//! tells whose that is.
 
 use super::Ledger;
 use super::job_lock::{MARK_SEED, holders_sql};
@@ -25,8 +26,8 @@ impl Ledger {
         marked.map(|_| ()).map_err(|error| session_error(&error, "marking the session"))
     }
 
-    /// The server processes that are at work for the job, whether somebody waits for their answers or not. Those of other roles
-    /// have no start time where this one may not see it, and are left out.
+    /// The server processes that are at work for the job, whether somebody waits for their answers or not.
+    /// Those of other roles have no start time where this one may not see it, and are left out.
     ///
     /// # Errors
     /// Those of the session.

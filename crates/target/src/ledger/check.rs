@@ -34,8 +34,8 @@ pub struct RejectKind {
 }
 
 impl Ledger {
-    /// Checks that the ledger knows: at work, or left behind by a process that is gone. None in a ledger that is not
-    /// there.
+    /// Checks that the ledger knows: at work, or left behind by a process that is gone. None in a ledger that
+    /// is not there.
     ///
     /// # Errors
     /// Those of the session.
@@ -62,12 +62,13 @@ impl Ledger {
         CHECK_TABLES.map(forget).join("; ")
     }
 
-    /// Drops the tables that a check has made, and forgets it, in one transaction. Leaves alone, and tells, what the journal calls a table
-    /// of the check and is none: whoever may write to the ledger could have anything dropped. Locks are waited for no longer than
-    /// `lock_within_ms`, each, where that is not 0.
+    /// Drops the tables that a check has made, and forgets it, in one transaction. Leaves alone, and tells,
+    /// what the journal calls a table of the check and is none: whoever may write to the ledger could have
+    /// anything dropped. Locks are waited for no longer than `lock_within_ms`, each, where that is not 0.
     ///
     /// # Errors
-    /// Ledger, where its tables are not what a ledger has; Server with 55P03 where others hold what is to go; those of the session.
+    /// Ledger, where its tables are not what a ledger has; Server with 55P03 where others hold what is to go;
+    /// those of the session.
     pub async fn end_check(
         &self,
         session: &Session,

@@ -6,17 +6,19 @@ use crate::session::Session;
 use howdah_model::{Error, ErrorKind, Origin, Place, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Says in a transaction that it has begun. The claim is sent before BEGIN is answered, and a BEGIN that was cancelled leaves no
-/// transaction open: a claim that came to be one by itself would say that a chunk is in whose rows never came.
+/// Says in a transaction that it has begun. The claim is sent before BEGIN is answered, and a BEGIN that was
+/// cancelled leaves no transaction open: a claim that came to be one by itself would say that a chunk is in
+/// whose rows never came.
 pub(crate) const BEGUN_SQL: &str = "SET LOCAL howdah.begun TO 'yes'";
 
 /// The claim's statement and values for chunks that one transaction takes.
 ///
 /// ON CONFLICT DO NOTHING makes "already in" a row count of 0 instead of an error that aborts the
-/// transaction. If another session has claimed the chunk and not yet committed, the INSERT waits for
-/// it, and then counts 1 if that one rolled back and 0 if it committed: doubles and lost answers to COMMIT
-/// are settled by the same statement. (PostgreSQL documentation, INSERT, "ON CONFLICT Clause"; true
-/// for READ COMMITTED, which the transaction asks for.) Outside a transaction that [`BEGUN_SQL`] has marked it claims nothing.
+/// transaction. If another session has claimed the chunk and not yet committed, the INSERT waits for it, and
+/// then counts 1 if that one rolled back and 0 if it committed: doubles and lost answers to COMMIT are
+/// settled by the same statement. (PostgreSQL documentation, INSERT, "ON CONFLICT Clause"; true for READ
+/// COMMITTED, which the transaction asks for.) Outside a transaction that [`BEGUN_SQL`] has marked it claims
+/// nothing.
 pub(crate) struct Claim<'a> {
     /// The statement.
     pub(crate) sql: String,
@@ -31,7 +33,8 @@ pub(crate) struct Claim<'a> {
     blank: Vec<i64>,
 }
 
-/// Of several chunks. Two runs of a job that claim the same ones do so in the same order, and none waits for the other for ever.
+/// Of several chunks. Two runs of a job that claim the same ones do so in the same order, and none waits for
+/// the other for ever.
 const SEVERAL_SQL: &str = "\
     SELECT $1, c.* FROM ROWS FROM (pg_catalog.unnest($2), pg_catalog.unnest($3), pg_catalog.unnest($4), pg_catalog.unnest($5), \
         pg_catalog.unnest($6), pg_catalog.unnest($7), pg_catalog.unnest($8), pg_catalog.unnest($9)) AS c (file_no, chunk_no) \
@@ -71,7 +74,8 @@ impl Ledger {
 }
 
 impl Ledger {
-    /// The chunk that is in was stored from the same bytes, of sources of which nothing else tells that they are the same.
+    /// The chunk that is in was stored from the same bytes, of sources of which nothing else tells that they
+    /// are the same.
     ///
     /// # Errors
     /// `SourceChanged` if not; those of the session.

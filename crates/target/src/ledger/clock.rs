@@ -1,12 +1,14 @@
-//! The ledger's times tell what came before what: whether a table was emptied before rows came or behind them. So they must not go
-//! back where the server's clock does, as after a wrong start, a restored machine, or a failover to a standby whose clock is behind.
+//! The ledger's times tell what came before what: whether a table was emptied before rows came or behind
+//! them. So they must not go back where the server's clock does, as after a wrong start, a restored machine,
+//! or a failover to a standby whose clock is behind.
 
 use super::Ledger;
 use crate::session::Session;
 use howdah_model::Result;
 use std::time::Duration;
 
-/// By how much the latest time is ahead of the server's clock, in milliseconds. Chunks of a job that has ended are not later than its end.
+/// By how much the latest time is ahead of the server's clock, in milliseconds. Chunks of a job that has
+/// ended are not later than its end.
 const AHEAD_SQL: &str = "\
     SELECT (pg_catalog.date_part('epoch', latest - pg_catalog.clock_timestamp()) * 1000)::pg_catalog.int8 \
     FROM (SELECT greatest((SELECT pg_catalog.max(greatest(j.started_at, j.finished_at)) FROM @schema@.job j), \
@@ -32,7 +34,8 @@ impl Ledger {
         Ok(ahead_ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0).map(Duration::from_millis))
     }
 
-    /// Takes so much, and a moment more, off all times of the ledger: what comes now is later than all of them.
+    /// Takes so much, and a moment more, off all times of the ledger: what comes now is later than all of
+    /// them.
     ///
     /// # Errors
     /// Those of the session, as where the role may not change the ledger's rows.

@@ -1,4 +1,5 @@
-//! A ledger that was copied without its rows, by `pg_dump --schema-only` say: its tables are there, and it knows of nothing.
+//! A ledger that was copied without its rows, by `pg_dump --schema-only` say: its tables are there, and it
+//! knows of nothing.
 
 use super::Ledger;
 use super::plain::COLUMNS;
@@ -22,7 +23,8 @@ const FOUND_SQL: &str = "\
 const MADE_WHEN_NEEDED: &str = "unlogged_mark";
 
 impl Ledger {
-    /// All tables of this version are there, and none has a row. Asked in a transaction in which the tables were looked at.
+    /// All tables of this version are there, and none has a row. Asked in a transaction in which the tables
+    /// were looked at.
     ///
     /// # Errors
     /// Those of the session.

@@ -1,7 +1,8 @@
-//! UNLOGGED tables: a crash of the server, or the promotion of a replica, empties all of them and leaves the ledger as it was,
-//! whose receipts are wrong then. So each transaction that brings rows into one leaves a mark in a table of the ledger's schema
-//! that is UNLOGGED itself: the marks go when the rows go, and a receipt without its mark is void. Nothing else tells: the server
-//! may keep its start time through a crash, and keeps the rows through a clean stop.
+//! UNLOGGED tables: a crash of the server, or the promotion of a replica, empties all of them and leaves the
+//! ledger as it was, whose receipts are wrong then. So each transaction that brings rows into one leaves a
+//! mark in a table of the ledger's schema that is UNLOGGED itself: the marks go when the rows go, and a
+//! receipt without its mark is void. Nothing else tells: the server may keep its start time through a crash,
+//! and keeps the rows through a clean stop.
 
 use super::schema::LOCK_KEY;
 use super::step::target;
@@ -66,8 +67,9 @@ const NOTE_FILES_SQL: &str = "\
         FROM pg_catalog.jsonb_array_elements(plan #> ARRAY['tuning', 'unlogged']) WITH ORDINALITY AS u(element, no))) \
     WHERE job_id = $3";
 
-/// Those of jobs `$3` with a mark that is gone of rows in the UNLOGGED table of schema `$1` and name `$2`, `$4` in the ledger, which a
-/// crash has emptied then: its files are the ones that the job has found. ALTER TABLE ... SET LOGGED makes others, and keeps the rows.
+/// Those of jobs `$3` with a mark that is gone of rows in the UNLOGGED table of schema `$1` and name `$2`,
+/// `$4` in the ledger, which a crash has emptied then: its files are the ones that the job has found. ALTER
+/// TABLE ... SET LOGGED makes others, and keeps the rows.
 const LOST_SQL: &str = "\
     SELECT j.job_id FROM @schema@.job j, LATERAL pg_catalog.jsonb_array_elements(j.plan #> ARRAY['tuning', 'unlogged']) u \
     WHERE j.job_id = ANY ($3) \
@@ -153,8 +155,8 @@ impl Ledger {
         done.map(|_| ()).map_err(|error| self.error(&error, "marking a step in the ledger"))
     }
 
-    /// Notes in which files the server keeps the table from now on, in the transaction in which the job gives it others: what is written
-    /// anew behind that, somebody else has written.
+    /// Notes in which files the server keeps the table from now on, in the transaction in which the job gives
+    /// it others: what is written anew behind that, somebody else has written.
     pub(crate) async fn note_files(&self, session: &Session, job_id: &str, table: &Relation) -> Result<()> {
         if !self.is_volatile() {
             return Ok(());
@@ -170,7 +172,8 @@ impl Ledger {
             .map_err(|error| self.error(&error, "noting the files of UNLOGGED tables in the ledger"))
     }
 
-    /// All rows that the ledger knows of the job (a literal) are there, as a condition; `None` where no crash takes any.
+    /// All rows that the ledger knows of the job (a literal) are there, as a condition; `None` where no crash
+    /// takes any.
     pub(super) fn standing_sql(&self, job: &str) -> Option<String> {
         let volatile = self.volatile.as_ref()?;
         if volatile.by_steps {
@@ -205,7 +208,8 @@ impl Ledger {
         Ok(!row.get::<_, bool>(0))
     }
 
-    /// Those of these jobs whose rows in the table a crash of the server has taken, as far as that can be told.
+    /// Those of these jobs whose rows in the table a crash of the server has taken, as far as that can be
+    /// told.
     pub(super) async fn lost_in_crash(
         &self,
         session: &Session,

@@ -1,5 +1,5 @@
-//! The end of a job, noted only where the ledger still holds all that the load was told of: a server may lose commits that it
-//! has acknowledged, in a failover to a standby that was behind, say.
+//! The end of a job, noted only where the ledger still holds all that the load was told of: a server may lose
+//! commits that it has acknowledged, in a failover to a standby that was behind, say.
 
 use super::job::unsigned;
 use super::{JobStatus, Ledger};
@@ -10,13 +10,14 @@ use howdah_model::summary::Status;
 use howdah_model::{Error, ErrorKind, Result, counted};
 use tokio_postgres::types::{ToSql, Type};
 
-/// What the ledger holds of a job whose rows are all in. Commits are lost from the last one backwards: where the later ones are
-/// there, the earlier ones are. What is not asked for takes no right to read it.
+/// What the ledger holds of a job whose rows are all in. Commits are lost from the last one backwards: where
+/// the later ones are there, the earlier ones are. What is not asked for takes no right to read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Proof {
     /// So many chunks at least.
     pub chunks: u64,
-    /// So many steps at least that bring rows in: parts and deletions of staged rows, tables that have taken another's place.
+    /// So many steps at least that bring rows in: parts and deletions of staged rows, tables that have taken
+    /// another's place.
     pub steps: u64,
     /// No change is left to be undone, but for staging tables, which go with the end of the job.
     pub put_back: bool,
@@ -31,8 +32,8 @@ pub struct Ending<'a> {
     pub rows_stored: u64,
     /// It ends so only if the ledger holds all of this.
     pub proof: Proof,
-    /// The server process that has held the job for this run and may not be gone yet. If others hold it, too, the job goes on, and
-    /// only an end with all rows is noted.
+    /// The server process that has held the job for this run and may not be gone yet. If others hold it, too,
+    /// the job goes on, and only an end with all rows is noted.
     pub holder_pid: Option<i32>,
     /// Why it did not end well, as JSON.
     pub error: Option<&'a str>,
@@ -82,7 +83,8 @@ impl Ledger {
         asked.map(|row| row.get(0)).map_err(|error| self.error(&error, "looking for what the job has stored"))
     }
 
-    /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does not know it.
+    /// A job that is done stays done: who brought all rows in by one transaction, and lost the answer, does
+    /// not know it.
     fn close_sql(&self, job_id: &str, ending: Ending<'_>) -> String {
         let Ending { status, rows_stored, proof, holder_pid, error, .. } = ending;
         let (schema, job) = (&self.quoted, quote_literal(job_id));
@@ -114,8 +116,9 @@ impl Ledger {
         done.map_err(|error| self.error(&error, "closing the job in the ledger"))
     }
 
-    /// The ledger holds at least so many chunks of the job: what waits in staging tables was stored with them. Of a server that
-    /// has lost some, as after a failover to a standby that was behind, rows must not come in as if they were all.
+    /// The ledger holds at least so many chunks of the job: what waits in staging tables was stored with
+    /// them. Of a server that has lost some, as after a failover to a standby that was behind, rows must not
+    /// come in as if they were all.
     ///
     /// # Errors
     /// Server, if it has lost some; those of the session.
@@ -136,8 +139,9 @@ impl Ledger {
     }
 
     /// Notes how the job ended, durably: when this returns, neither this nor any chunk whose commit was
-    /// answered before can be lost (see [`crate::finish`]). False, and nothing is noted, if the server has lost some of
-    /// what proves it, as after a failover to a standby that was behind, or if the job goes on or is done without this run.
+    /// answered before can be lost (see [`crate::finish`]). False, and nothing is noted, if the server has
+    /// lost some of what proves it, as after a failover to a standby that was behind, or if the job goes on
+    /// or is done without this run.
     ///
     /// # Errors
     /// Ledger, if the job is not there; those of the session.
@@ -147,7 +151,8 @@ impl Ledger {
             session.roll_back().await;
             Err(mapped)
         };
-        // One simple query is one transaction and one round trip, where nothing hangs on the answer; it takes no parameters.
+        // One simple query is one transaction and one round trip, where nothing hangs on the answer; it takes
+        // no parameters.
         let commit = if ending.sql.is_empty() { "; COMMIT" } else { "" };
         let sql = format!("BEGIN; {DURABLE_SQL}; {}{commit}", self.close_sql(job_id, ending));
         let answers = match session.client().simple_query(&sql).await {

@@ -1,5 +1,6 @@
-//! Receipts whose rows are gone, since somebody has emptied the table behind them: another job of this ledger, whose step says so,
-//! or a TRUNCATE or DELETE that nothing tells but the empty table. Or some are gone, by another job's `--delete-missing`.
+//! Receipts whose rows are gone, since somebody has emptied the table behind them: another job of this
+//! ledger, whose step says so, or a TRUNCATE or DELETE that nothing tells but the empty table. Or some are
+//! gone, by another job's `--delete-missing`.
 
 use super::Ledger;
 use super::same_table::over_kin;
@@ -8,9 +9,10 @@ use crate::session::Session;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Rows that the job has stored in a table, the last job that has emptied or replaced it since the first of them came, else the last that
-/// has taken some out, by what its own files had no record of or by a partition that it has emptied; whether some came behind that, and
-/// what it has done. `@come@` is what brings rows: chunks, or steps.
+/// Rows that the job has stored in a table, the last job that has emptied or replaced it since the first of
+/// them came, else the last that has taken some out, by what its own files had no record of or by a partition
+/// that it has emptied; whether some came behind that, and what it has done. `@come@` is what brings rows:
+/// chunks, or steps.
 const STORED_SQL: &str = "\
     , come AS (@come@) \
     SELECT a.rows, s.job_id, coalesce(s.done_at < a.last_at, false), s.name = 'delete', s.whole \
@@ -19,8 +21,9 @@ const STORED_SQL: &str = "\
                        WHERE @takes@ \
                        ORDER BY s.name = 'delete' OR NOT k.whole, s.done_at DESC LIMIT 1) s ON true";
 
-/// The same rows, and whether another job has taken some out of any table since. Most have not, and the server spends a fifth of the time
-/// on this that it takes to plan the whole question (2.5 ms, PostgreSQL 15).
+/// The same rows, and whether another job has taken some out of any table since. Most have not, and the
+/// server spends a fifth of the time on this that it takes to plan the whole question (2.5 ms, PostgreSQL
+/// 15).
 const STORED_AT_ALL_SQL: &str = "\
     WITH come AS (@come@) \
     SELECT a.rows, EXISTS (SELECT FROM @schema@.step s WHERE @takes@) FROM @all_come@ a";
@@ -78,8 +81,8 @@ pub enum Taken {
 }
 
 impl Ledger {
-    /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its staging table. One round trip, and
-    /// another where jobs have taken rows out of tables since.
+    /// What the job has stored in this table: by chunks of these files, or (`by_steps`) by parts of its
+    /// staging table. One round trip, and another where jobs have taken rows out of tables since.
     ///
     /// # Errors
     /// Those of the session.
@@ -122,8 +125,8 @@ impl Ledger {
         }))
     }
 
-    /// Other jobs that have ended well since this one began first, and have brought rows into the table, a partition of it or what it is
-    /// a partition of.
+    /// Other jobs that have ended well since this one began first, and have brought rows into the table, a
+    /// partition of it or what it is a partition of.
     ///
     /// # Errors
     /// Those of the session.
@@ -140,8 +143,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Forgets what the job has stored in a table that was emptied since: the chunks of these files, if rows came by chunks, and all
-    /// steps. What waits in its staging table comes in again.
+    /// Forgets what the job has stored in a table that was emptied since: the chunks of these files, if rows
+    /// came by chunks, and all steps. What waits in its staging table comes in again.
     ///
     /// # Errors
     /// Ledger, with the right that is missing; those of the session.

@@ -1,8 +1,10 @@
-//! Which tables a load is at work on, and whether it takes rows out of them that others have brought. A load that begins notes that, or
-//! learns who is in its way: of two that meet in a table, or in a partition and its table, one waits if one of them takes rows.
+//! Which tables a load is at work on, and whether it takes rows out of them that others have brought. A load
+//! that begins notes that, or learns who is in its way: of two that meet in a table, or in a partition and
+//! its table, one waits if one of them takes rows.
 //!
-//! A note is an advisory lock, shared, whose second key is the OID of the table. So it goes with its session, a table keeps it under
-//! another name, and loads of all ledgers of the database see it. Notes are made one load after the other, and nobody waits for one.
+//! A note is an advisory lock, shared, whose second key is the OID of the table. So it goes with its session,
+//! a table keeps it under another name, and loads of all ledgers of the database see it. Notes are made one
+//! load after the other, and nobody waits for one.
 
 use super::Ledger;
 use super::job_lock::{KEY_SEED, MARK_SEED};
@@ -20,7 +22,8 @@ use tokio_postgres::types::{ToSql, Type};
 pub enum Hold {
     /// They stay: its own come beside them. Others may do the same at the same time.
     Brings,
-    /// It empties or replaces the table, or deletes what its files have no record of. Nobody else may be at work there.
+    /// It empties or replaces the table, or deletes what its files have no record of. Nobody else may be at
+    /// work there.
     Takes,
 }
 
@@ -47,8 +50,9 @@ const NOTING_KEY: i64 = 0x7461_626c_6573;
 /// Whoever makes one asks the server a single question.
 const NOTING_WITHIN_MS: u32 = 10_000;
 
-/// Makes the notes for tables `$1` (their OIDs, and as keys `$2`) of class `$3`, unless others of the classes `$4` are there, which come
-/// out, or one of them is not the table of schema `$7` and name `$8` any more. Job `$6` is no stranger to itself, and one that is done takes no rows and brings none; `$5` is the schema.
+/// Makes the notes for tables `$1` (their OIDs, and as keys `$2`) of class `$3`, unless others of the classes
+/// `$4` are there, which come out, or one of them is not the table of schema `$7` and name `$8` any more. Job
+/// `$6` is no stranger to itself, and one that is done takes no rows and brings none; `$5` is the schema.
 const HOLD_SQL: &str = "\
     WITH locks AS MATERIALIZED ( \
         SELECT l.pid, l.classid::pg_catalog.int8 AS high, l.objid AS low, l.objsubid FROM pg_catalog.pg_locks l \
@@ -88,12 +92,12 @@ const LEAVE_SQL: &str =
     "SELECT pg_catalog.pg_advisory_unlock_shared($2, a.key) FROM pg_catalog.unnest($1) AS a (key)";
 
 impl Ledger {
-    /// Holds these tables for as long as the session lives, beside other runs of the job. A table that is not there yet, with the OID 0,
-    /// is held by nobody.
+    /// Holds these tables for as long as the session lives, beside other runs of the job. A table that is not
+    /// there yet, with the OID 0, is held by nobody.
     ///
     /// # Errors
-    /// Server with 55P03, which may pass, where another load is in the way; Table, where one of them has another name by now, or another
-    /// table has its name; those of the session.
+    /// Server with 55P03, which may pass, where another load is in the way; Table, where one of them has
+    /// another name by now, or another table has its name; those of the session.
     pub async fn hold_tables(
         &self,
         session: &Session,

@@ -9,9 +9,10 @@ use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Inserts or reopens the job and its files. No row back: since this run was planned, another one has ended the job, or has begun it
-/// with other files or chunk borders; or there is no such job, but something is left of one ([`Ledger::forget_deleted`]). What
-/// comes from a pipe has no identity of its own; and files `$12`, of which no chunk is in, may have changed. `@left@` is what [`left_sql`] makes.
+/// Inserts or reopens the job and its files. No row back: since this run was planned, another one has ended
+/// the job, or has begun it with other files or chunk borders; or there is no such job, but something is left
+/// of one ([`Ledger::forget_deleted`]). What comes from a pipe has no identity of its own; and files `$12`,
+/// of which no chunk is in, may have changed. `@left@` is what [`left_sql`] makes.
 const BEGIN_SQL: &str = "\
     WITH job AS ( \
         INSERT INTO @schema@.job AS j (job_id, work_key, status, plan, howdah_version, ledger_oid) \
@@ -69,8 +70,9 @@ const MADE_SQL: &str = "\
     WHERE job_id = $1";
 
 impl Ledger {
-    /// Writes the job and its files, or opens the job again with this plan. False if another run has ended the job, or begun it
-    /// with other files or chunk borders, or if [`Ledger::forget_deleted`] has something to forget.
+    /// Writes the job and its files, or opens the job again with this plan. False if another run has ended
+    /// the job, or begun it with other files or chunk borders, or if [`Ledger::forget_deleted`] has something
+    /// to forget.
     ///
     /// # Errors
     /// Those of the session.
@@ -78,8 +80,9 @@ impl Ledger {
         self.begin_with(session, plan, &[]).await
     }
 
-    /// The same for a job that was begun with earlier versions of files that have changed since, as the plan says: these are noted as
-    /// they are now, all at once. False also if chunks of them are in. Nobody must be at work for the job.
+    /// The same for a job that was begun with earlier versions of files that have changed since, as the plan
+    /// says: these are noted as they are now, all at once. False also if chunks of them are in. Nobody must
+    /// be at work for the job.
     ///
     /// # Errors
     /// Those of the session.
@@ -92,7 +95,8 @@ impl Ledger {
         let text = kept_plan::write(plan).map_err(unwritable)?;
         let file_nos: Vec<i32> = (0..).take(plan.files.len()).collect();
         let locations: Vec<&str> = plan.files.iter().map(|file| file.location.as_str()).collect();
-        // What is left out is not loaded by this job: without a version nobody takes it for the file that was.
+        // What is left out is not loaded by this job: without a version nobody takes it for the file that
+        // was.
         let versions = plan.files.iter().map(|file| file.version.as_deref().filter(|_| !file.left_out));
         let versions: Vec<Option<&str>> = versions.collect();
         let bytes =
@@ -125,8 +129,8 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// Gives a job of which no chunk is in the borders of this plan. False if there are chunks, or it is done. Nobody must be at work
-    /// for it.
+    /// Gives a job of which no chunk is in the borders of this plan. False if there are chunks, or it is
+    /// done. Nobody must be at work for it.
     ///
     /// # Errors
     /// Those of the session.
@@ -138,8 +142,8 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// Forgets what is left of a job whose own row somebody has deleted: whoever comes to its name is another job, and none of
-    /// his chunks are in. True if there was something. Nobody must be at work for the job.
+    /// Forgets what is left of a job whose own row somebody has deleted: whoever comes to its name is another
+    /// job, and none of his chunks are in. True if there was something. Nobody must be at work for the job.
     ///
     /// # Errors
     /// Ledger, with the right that is missing, where the role may not delete; those of the session.
@@ -159,8 +163,9 @@ impl Ledger {
         Ok(answers.iter().any(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_))))
     }
 
-    /// Notes which tables a run of the job has made, by their numbers in the plan: a later one of the same name is not the one that
-    /// its chunks are in. All at once, since each time the plan of all is written anew.
+    /// Notes which tables a run of the job has made, by their numbers in the plan: a later one of the same
+    /// name is not the one that its chunks are in. All at once, since each time the plan of all is written
+    /// anew.
     ///
     /// # Errors
     /// Those of the session.
@@ -198,7 +203,8 @@ impl Ledger {
     }
 }
 
-/// Something is left of a job of this name, in tables that the plan's own rows go to: the role may have no rights on others.
+/// Something is left of a job of this name, in tables that the plan's own rows go to: the role may have no
+/// rights on others.
 fn left_sql(plan: &Plan) -> String {
     let arrival = &plan.job.arrival;
     let has_steps = arrival.mode != Mode::Append || arrival.is_staged();

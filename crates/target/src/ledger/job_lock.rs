@@ -1,5 +1,5 @@
-//! The advisory lock of a job, by which others see that it is at work: loads hold it together, who puts back from outside has it
-//! alone. It goes with its session, whatever becomes of the client.
+//! The advisory lock of a job, by which others see that it is at work: loads hold it together, who puts back
+//! from outside has it alone. It goes with its session, whatever becomes of the client.
 
 use super::Ledger;
 use crate::error::session_error;
@@ -17,14 +17,15 @@ pub(super) const MARK_SEED: i64 = KEY_SEED + 1;
 const TURN_SEED: i64 = KEY_SEED + 2;
 /// Whoever has the turn asks the ledger a few questions.
 const TURN_WITHIN_MS: u32 = 10_000;
-/// In its turn a load waits for locks of others no longer, and its client, which may have been stopped, is waited for no longer:
-/// all who begin wait for it.
+/// In its turn a load waits for locks of others no longer, and its client, which may have been stopped, is
+/// waited for no longer: all who begin wait for it.
 pub const LOCKS_IN_TURN_MS: u64 = 3_000;
 pub(crate) const IDLE_IN_TURN_MS: u32 = 10_000;
 /// The first that ends sessions that are idle in no transaction.
 const IDLE_TIMEOUT_SINCE: u32 = 140_000;
 
-/// What stands behind FROM to look who holds one of these keys, as `pg_locks l`: the server knows without being asked for the lock.
+/// What stands behind FROM to look who holds one of these keys, as `pg_locks l`: the server knows without
+/// being asked for the lock.
 pub(super) fn holders_sql(keys: &str) -> String {
     format!(
         "pg_catalog.pg_locks l \
@@ -44,14 +45,15 @@ fn limits_sql(session: &Session, locks_ms: u64, idle_ms: u32) -> String {
     format!("{limits}; SET idle_session_timeout = {idle_ms}")
 }
 
-/// Waits for an advisory lock that others wait for too, and takes it for the session; false when they have kept it for long. Until it
-/// is given up the session waits for locks no longer than [`LOCKS_IN_TURN_MS`], and the server for the client no longer than
-/// [`IDLE_IN_TURN_MS`].
+/// Waits for an advisory lock that others wait for too, and takes it for the session; false when they have
+/// kept it for long. Until it is given up the session waits for locks no longer than [`LOCKS_IN_TURN_MS`],
+/// and the server for the client no longer than [`IDLE_IN_TURN_MS`].
 pub(super) async fn take_briefly(
     session: &Session,
     key: &str,
 ) -> std::result::Result<bool, tokio_postgres::Error> {
-    // Sent together they are one transaction, which ends by itself, whatever becomes of it; the lock stays with the session.
+    // Sent together they are one transaction, which ends by itself, whatever becomes of it; the lock stays
+    // with the session.
     let limits = limits_sql(session, LOCKS_IN_TURN_MS, IDLE_IN_TURN_MS);
     let sql =
         format!("SET lock_timeout = {TURN_WITHIN_MS}; SELECT pg_catalog.pg_advisory_lock({key}); {limits}");
@@ -82,8 +84,8 @@ pub(super) async fn is_kept(session: &Session, key: &str, others: &str, lock: &s
 }
 
 impl Ledger {
-    /// Holds the job for as long as the session lives, beside other loads of it; false if somebody has it for himself,
-    /// putting back what an earlier run has changed.
+    /// Holds the job for as long as the session lives, beside other loads of it; false if somebody has it for
+    /// himself, putting back what an earlier run has changed.
     ///
     /// # Errors
     /// Those of the session.
@@ -99,8 +101,8 @@ impl Ledger {
         self.lock_job(session, job_id, "pg_advisory_unlock_shared").await.map(|_| ())
     }
 
-    /// Waits for the turn to begin: of those that ask what others load, and take part in that, one at a time does. Until it is ended
-    /// the session waits for locks no longer than [`LOCKS_IN_TURN_MS`].
+    /// Waits for the turn to begin: of those that ask what others load, and take part in that, one at a time
+    /// does. Until it is ended the session waits for locks no longer than [`LOCKS_IN_TURN_MS`].
     ///
     /// # Errors
     /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
@@ -126,7 +128,8 @@ impl Ledger {
         format!("pg_catalog.hashtextextended({}, {TURN_SEED})", quote_literal(&self.schema))
     }
 
-    /// Takes the job for oneself for as long as the session lives; false while a load or somebody else is at work.
+    /// Takes the job for oneself for as long as the session lives; false while a load or somebody else is at
+    /// work.
     ///
     /// # Errors
     /// Those of the session.

@@ -1,5 +1,5 @@
-//! Jobs as they are read from the ledger. Names or identities enter, rows with the plan of each leave; a plan or a status that this
-//! howdah does not know is refused.
+//! Jobs as they are read from the ledger. Names or identities enter, rows with the plan of each leave; a plan
+//! or a status that this howdah does not know is refused.
 
 use super::job::unsigned;
 use super::origin::here_sql;
@@ -69,8 +69,9 @@ pub struct JobRow<P = Plan> {
     pub runs: u32,
     /// Rows in chunks that are in.
     pub rows_stored: u64,
-    /// Those of them that are not in their tables, but wait in staging tables; told where jobs are shown, and not counted as stored
-    /// there. None where this role may not read how many have come, and they may be among those that are stored.
+    /// Those of them that are not in their tables, but wait in staging tables; told where jobs are shown, and
+    /// not counted as stored there. None where this role may not read how many have come, and they may be
+    /// among those that are stored.
     pub rows_waiting: Option<u64>,
     /// Chunks that are in.
     pub chunks: u64,
@@ -88,7 +89,8 @@ pub struct JobRow<P = Plan> {
     pub files: Vec<FileRow>,
     /// Why its last run did not end well, as an [`ErrorReport`](howdah_model::ErrorReport).
     pub error: Option<serde_json::Value>,
-    /// Where it was last begun: tables of one that has come with the ledger from another database have other OIDs than its plan says.
+    /// Where it was last begun: tables of one that has come with the ledger from another database have other
+    /// OIDs than its plan says.
     #[serde(skip)]
     pub origin: Origin,
 }
@@ -133,7 +135,8 @@ const FILES_SQL: &str = "\
                   FROM @schema@.chunk k WHERE k.job_id = f.job_id AND k.file_no = f.file_no) c \
     WHERE f.job_id = $1 ORDER BY f.file_no";
 
-/// The largest number of a name that goes on with one, at least 1. Numbers of more digits are somebody's own names.
+/// The largest number of a name that goes on with one, at least 1. Numbers of more digits are somebody's own
+/// names.
 const NEXT_NAME_SQL: &str = "\
     SELECT coalesce(pg_catalog.max((pg_catalog.regexp_match( \
         pg_catalog.substr(job_id, pg_catalog.length($1) + 2), '^[1-9][0-9]{0,17}$'))[1]::pg_catalog.int8), 1) \
@@ -148,9 +151,9 @@ impl Ledger {
         Ok(self.select(session, "j.job_id = $1", &[(&job_id, Type::TEXT)]).await?.pop())
     }
 
-    /// Jobs of this work, the oldest first: those that are not done (resumable, or of sources that have changed)
-    /// and the latest that is, of the very same sources. What one of other sources has stored is settled when a load of this work that
-    /// began since is done: who ran that has removed it, or knew of it.
+    /// Jobs of this work, the oldest first: those that are not done (resumable, or of sources that have
+    /// changed) and the latest that is, of the very same sources. What one of other sources has stored is
+    /// settled when a load of this work that began since is done: who ran that has removed it, or knew of it.
     ///
     /// # Errors
     /// As for [`Ledger::find`].
@@ -166,7 +169,8 @@ impl Ledger {
         self.select(session, which, &[(&work_key, Type::TEXT), (&identity, Type::TEXT)]).await
     }
 
-    /// A run of this work under this name, or one that begins so, has stored something; these jobs do not count.
+    /// A run of this work under this name, or one that begins so, has stored something; these jobs do not
+    /// count.
     ///
     /// # Errors
     /// Those of the session.

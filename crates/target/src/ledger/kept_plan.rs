@@ -1,6 +1,7 @@
 //! A plan as the ledger keeps it: what its files have alike is there once.
 //!
-//! A job may have a hundred thousand files of hundreds of fields, which would come to more than the 256 MB that jsonb holds.
+//! A job may have a hundred thousand files of hundreds of fields, which would come to more than the 256 MB
+//! that jsonb holds.
 
 use howdah_model::{FilePlan, Plan};
 use serde::de::Error as _;
@@ -70,7 +71,8 @@ pub(crate) fn write(plan: &Plan) -> serde_json::Result<String> {
 /// The plan in a text of [`write`].
 pub(crate) fn read(text: &str) -> serde_json::Result<Plan> {
     let mut plan: Plan = serde_json::from_str(text)?;
-    // Not in one go: to read a struct and what is flattened into it takes the whole text as a tree of values first.
+    // Not in one go: to read a struct and what is flattened into it takes the whole text as a tree of values
+    // first.
     let KeptLooks { looks } = serde_json::from_str(text)?;
     put_back(&mut plan.files, &looks)?;
     Ok(plan)

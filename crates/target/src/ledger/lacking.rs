@@ -1,5 +1,5 @@
-//! What a role may not do with the ledger that its first load would need, asked before anything is made: told with the rights on tables
-//! that it lacks, so that nobody is sent for rights twice.
+//! What a role may not do with the ledger that its first load would need, asked before anything is made: told
+//! with the rights on tables that it lacks, so that nobody is sent for rights twice.
 
 use super::Ledger;
 use super::schema::Grants;
@@ -17,7 +17,8 @@ const MAY_MAKE_SQL: &str = "\
     LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = wanted.name";
 
 impl Ledger {
-    /// The error with which a load of this role would end for want of rights on the ledger, or on what it is made in.
+    /// The error with which a load of this role would end for want of rights on the ledger, or on what it is
+    /// made in.
     ///
     /// # Errors
     /// Those of the session.

@@ -98,13 +98,15 @@ impl Ledger {
         }
     }
 
-    /// The same, which the user has `named` or not: of one that is named the journal is believed, whoever may write it.
+    /// The same, which the user has `named` or not: of one that is named the journal is believed, whoever may
+    /// write it.
     #[must_use]
     pub fn named(self, named: bool) -> Ledger {
         Ledger { named, ..self }
     }
 
-    /// It was not there when the newest session was opened, and is not known to be there since: what reads it finds nothing.
+    /// It was not there when the newest session was opened, and is not known to be there since: what reads it
+    /// finds nothing.
     pub(crate) fn is_absent(&self, session: &Session) -> bool {
         session.ledger_seen().is_absent(&self.schema)
     }

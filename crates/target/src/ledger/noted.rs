@@ -1,5 +1,5 @@
-//! What this process has written into the journal itself. Where others may write there too, nothing else of it is believed: its
-//! statements run with the rights of whoever puts back.
+//! What this process has written into the journal itself. Where others may write there too, nothing else of
+//! it is believed: its statements run with the rights of whoever puts back.
 
 use super::{Believed, Held, Ledger, NewUndo, Thing, Undo};
 use crate::session::Session;
@@ -73,7 +73,8 @@ pub struct OwnUndos {
 }
 
 impl Ledger {
-    /// Changes of this job that are not undone. Where strangers may write the journal, those are believed that this process has noted.
+    /// Changes of this job that are not undone. Where strangers may write the journal, those are believed
+    /// that this process has noted.
     ///
     /// # Errors
     /// Ledger, where the journal is gone though this process has written there; those of the session.
@@ -94,7 +95,8 @@ impl Ledger {
         Ok(OwnUndos { believed, doubted, doubted_for })
     }
 
-    /// All changes of the job of this one, undone or not, in the order in which they were made, as far as they are to be believed like this one.
+    /// All changes of the job of this one, undone or not, in the order in which they were made, as far as
+    /// they are to be believed like this one.
     pub(crate) async fn changes_of_its_job(&self, session: &Session, entry: &Undo) -> Result<Vec<Known>> {
         let mut changes = self.all_of_job(session, &entry.job_id).await?;
         // What was noted in one transaction is noted altogether.

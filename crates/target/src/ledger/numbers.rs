@@ -1,5 +1,6 @@
-//! The numbers of entries in the ledger, which sequences give. A database that has the ledger's rows by logical replication has not the
-//! state of its sequences, which would begin anew behind a failover and give numbers that are taken.
+//! The numbers of entries in the ledger, which sequences give. A database that has the ledger's rows by
+//! logical replication has not the state of its sequences, which would begin anew behind a failover and give
+//! numbers that are taken.
 
 use super::Ledger;
 use super::schema::LOCK_KEY;
@@ -21,8 +22,9 @@ impl Ledger {
         }
     }
 
-    /// Some sequence is behind the numbers that are there, and this role may set it. In an open transaction, in which the tables were
-    /// looked at; it fails with it where there are no such tables, or not for this role.
+    /// Some sequence is behind the numbers that are there, and this role may set it. In an open transaction,
+    /// in which the tables were looked at; it fails with it where there are no such tables, or not for this
+    /// role.
     async fn are_numbers_behind(&self, session: &Session) -> bool {
         let sql = format!("SELECT FROM ({}) AS s WHERE s.is_behind", self.sequences_sql());
         session.client().query_typed(&sql, &[]).await.is_ok_and(|rows| !rows.is_empty())
@@ -30,7 +32,8 @@ impl Ledger {
 
     /// Sets the sequences that are behind. No transaction is open.
     pub(super) async fn catch_up_numbers(&self, session: &Session) -> Result<()> {
-        // Under the lock another load has either done it, or does not see what this one is about to do: none is set back.
+        // Under the lock another load has either done it, or does not see what this one is about to do: none
+        // is set back.
         let sql = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; {}; SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); \
              SELECT pg_catalog.setval(s.sequence, s.last) FROM ({}) AS s WHERE s.is_behind; COMMIT",
@@ -41,8 +44,8 @@ impl Ledger {
         session.or_roll_back(done).await.map_err(|error| self.error(&error, "setting the ledger's sequences"))
     }
 
-    /// Each sequence that this role may set, with the last number that is taken. The role may not read others, and for these the server
-    /// would fail (PostgreSQL before 17).
+    /// Each sequence that this role may set, with the last number that is taken. The role may not read
+    /// others, and for these the server would fail (PostgreSQL before 17).
     fn sequences_sql(&self) -> String {
         let of = |table: &&str| {
             let name = format!("{}.{table}", self.quoted);

@@ -1,14 +1,16 @@
 //! Whether an entry was written into this very ledger, or came with it from another database.
 //!
-//! A dump carries rows and names, and no OIDs: the table that an entry speaks of has another one where it was restored, and
-//! so has the table of the ledger, by which that is known. Such an entry's table is found by its name.
+//! A dump carries rows and names, and no OIDs: the table that an entry speaks of has another one where it was
+//! restored, and so has the table of the ledger, by which that is known. Such an entry's table is found by
+//! its name.
 
 /// Where an entry was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Here: its OIDs are those of this database.
     Here,
-    /// In another database; the OID of its table was looked up by name, and is 0 where there is no such table.
+    /// In another database; the OID of its table was looked up by name, and is 0 where there is no such
+    /// table.
     Elsewhere,
 }
 
@@ -23,8 +25,8 @@ pub(super) fn here_sql(table: &str) -> String {
     format!("(({table}.ledger_oid = {table}.tableoid) IS NOT FALSE)")
 }
 
-/// The OID of the table that the row speaks of, in this database. Catalogs alone are asked: `to_regclass` fails without USAGE on the
-/// schema.
+/// The OID of the table that the row speaks of, in this database. Catalogs alone are asked: `to_regclass`
+/// fails without USAGE on the schema.
 pub(super) fn table_oid_sql(table: &str) -> String {
     let is_here = here_sql(table);
     format!(

@@ -1,9 +1,11 @@
-//! Other ledgers of the same database: their loads are unknown to this one, and may have changed the same table.
+//! Other ledgers of the same database: their loads are unknown to this one, and may have changed the same
+//! table.
 //!
-//! Nobody has chosen them: any role that may make a schema can make tables of these names, whose types, views, policies or indexes
-//! bring code along that the server would run for whoever reads them. So the catalog is asked first. A ledger counts where roles own
-//! it that could have changed the table themselves: what their code does it does in triggers and defaults of that table as well, and
-//! nobody else can have noted a change that was made.
+//! Nobody has chosen them: any role that may make a schema can make tables of these names, whose types,
+//! views, policies or indexes bring code along that the server would run for whoever reads them. So the
+//! catalog is asked first. A ledger counts where roles own it that could have changed the table themselves:
+//! what their code does it does in triggers and defaults of that table as well, and nobody else can have
+//! noted a change that was made.
 
 use super::Ledger;
 use crate::membership::acts_as_sql;
@@ -12,8 +14,9 @@ use crate::sql::quote_relation;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Schemas but the one named `$1` with a ledger that this role may read, owned with its tables by superusers or roles that act as the owner of
-/// the table `$2`. These are plain tables whose columns, which [`Ledger::holds_changes`] reads, are of the server's own types: reading them calls nothing.
+/// Schemas but the one named `$1` with a ledger that this role may read, owned with its tables by superusers
+/// or roles that act as the owner of the table `$2`. These are plain tables whose columns, which
+/// [`Ledger::holds_changes`] reads, are of the server's own types: reading them calls nothing.
 const LEDGERS_SQL: &str = "\
     SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_namespace n \
     JOIN pg_catalog.pg_class t ON t.oid = pg_catalog.to_regclass($2)::pg_catalog.oid \

@@ -1,10 +1,11 @@
 //! What looks like the ledger's tables, looked at before any of them is read.
 //!
-//! Any role that may make a schema can have made it before howdah did: views whose functions run with the rights of whoever reads
-//! them, triggers and defaults that run with those of whoever writes, and types, operators and indexes that bring functions along.
-//! So the catalog is asked first, which calls none of them. Where nothing is to be said against the tables, that costs no round trip:
-//! the question and what reads the tables are sent together, as one transaction. Where the question fails, the transaction has failed,
-//! and the server does not so much as analyse what follows.
+//! Any role that may make a schema can have made it before howdah did: views whose functions run with the
+//! rights of whoever reads them, triggers and defaults that run with those of whoever writes, and types,
+//! operators and indexes that bring functions along. So the catalog is asked first, which calls none of them.
+//! Where nothing is to be said against the tables, that costs no round trip: the question and what reads the
+//! tables are sent together, as one transaction. Where the question fails, the transaction has failed, and
+//! the server does not so much as analyse what follows.
 
 use super::Ledger;
 use super::schema::LEDGER_TABLES;
@@ -15,8 +16,8 @@ use crate::sql::{quote_ident, quote_literal};
 use futures_util::future::join3;
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 
-/// The columns of each table with their types, as all versions have made them. Another type, even one of the server's own, could have
-/// operators of other schemas called, where the server has none of its own.
+/// The columns of each table with their types, as all versions have made them. Another type, even one of the
+/// server's own, could have operators of other schemas called, where the server has none of its own.
 pub(super) const COLUMNS: [(&str, &str); 10] = [
     ("migration", "version int4, howdah_version text, applied_at timestamptz"),
     (
@@ -58,8 +59,9 @@ pub(super) const COLUMNS: [(&str, &str); 10] = [
     ),
 ];
 
-/// What is to be said against the tables: by whom they are, which, and what. Of a table that no stranger owns, that it is none, that another
-/// refers to it, or that it has a trigger in which a stranger has a hand; of others, all that brings code along.
+/// What is to be said against the tables: by whom they are, which, and what. Of a table that no stranger
+/// owns, that it is none, that another refers to it, or that it has a trigger in which a stranger has a hand;
+/// of others, all that brings code along.
 const ODD_SQL: &str = "\
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace @seen_by@ \
@@ -119,8 +121,8 @@ const ODD_EXPRESSION_SQL: &str = "\
 /// What the question fails with: `undefined_object`.
 const ODD_SQLSTATE: &str = sqlstate::UNDEFINED_OBJECT;
 
-/// Tables of which [`ODD_SQL`] may have something to say. A foreign key has triggers of the server on the table that it refers to, and an
-/// index leads to these.
+/// Tables of which [`ODD_SQL`] may have something to say. A foreign key has triggers of the server on the
+/// table that it refers to, and an index leads to these.
 const COMMON_SQL: &str = "\
     FROM pg_catalog.pg_class c \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace @seen_by@ \
@@ -180,14 +182,16 @@ impl Ledger {
         fails_where_sql(&self.odd_sql())
     }
 
-    /// The same in a transaction, and the tables stay so until it ends: nobody gives them a trigger, or a foreign key, meanwhile.
+    /// The same in a transaction, and the tables stay so until it ends: nobody gives them a trigger, or a
+    /// foreign key, meanwhile.
     pub(super) fn keep_plain_sql(&self, tables: &[&str]) -> String {
         let tables: Vec<String> = tables.iter().map(|table| format!("{}.{table}", self.quoted)).collect();
         format!("LOCK TABLE {} IN ROW EXCLUSIVE MODE; {}", tables.join(", "), self.expect_plain_sql())
     }
 
-    /// Fails also where more is to be asked: of tables that a stranger owns, or that have triggers. Most ledgers have neither, and to
-    /// plan the whole question takes the server some 10 ms, this one 2 ms (PostgreSQL 15).
+    /// Fails also where more is to be asked: of tables that a stranger owns, or that have triggers. Most
+    /// ledgers have neither, and to plan the whole question takes the server some 10 ms, this one 2 ms
+    /// (PostgreSQL 15).
     fn expect_common_sql(&self) -> String {
         let asked = COMMON_SQL
             .replace("@seen_by@", SEEN_BY_SQL)
@@ -197,8 +201,9 @@ impl Ledger {
         fails_where_sql(&asked)
     }
 
-    /// What comes of `reading`, which sends statements that read tables of the ledger as soon as it is polled, no transaction being
-    /// open: they are not run where they are not what a ledger has. One round trip, and two more where that is not easily told.
+    /// What comes of `reading`, which sends statements that read tables of the ledger as soon as it is
+    /// polled, no transaction being open: they are not run where they are not what a ledger has. One round
+    /// trip, and two more where that is not easily told.
     ///
     /// # Errors
     /// Ledger, where they are not; those of the session.
@@ -213,7 +218,8 @@ impl Ledger {
         }
     }
 
-    /// What comes of `reading` in a transaction behind this statement. The inner error is that of the statement.
+    /// What comes of `reading` in a transaction behind this statement. The inner error is that of the
+    /// statement.
     async fn behind<T>(
         &self,
         session: &Session,

@@ -1,5 +1,5 @@
-//! What a job relies on besides its chunks: that the ledger still knows it, that its tables are those it began with,
-//! and that nobody empties or replaces a table while another job loads into it.
+//! What a job relies on besides its chunks: that the ledger still knows it, that its tables are those it
+//! began with, and that nobody empties or replaces a table while another job loads into it.
 
 use super::Ledger;
 use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
@@ -10,9 +10,10 @@ use howdah_model::{Error, ErrorKind, Relation, Result, plural, sqlstate};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Of a job: whether it is there; a table of which no step says that it was emptied; a table of its plan that is another one by
-/// now; another and those of its columns that are others by now than the ones that rows were copied into. The OID in the plan is 0 where
-/// an earlier part of the plan has made the table, and the number of a column where it was not known.
+/// Of a job: whether it is there; a table of which no step says that it was emptied; a table of its plan that
+/// is another one by now; another and those of its columns that are others by now than the ones that rows
+/// were copied into. The OID in the plan is 0 where an earlier part of the plan has made the table, and the
+/// number of a column where it was not known.
 const STANDS_SQL: &str = "\
     SELECT j.job_id IS NOT NULL, \
            (SELECT pg_catalog.min(e.target) FROM pg_catalog.unnest($2) AS e (target) \
@@ -42,10 +43,11 @@ const STANDS_SQL: &str = "\
             WHERE c.names IS NOT NULL LIMIT 1) \
     FROM (SELECT $1::pg_catalog.text AS id) AS asked LEFT JOIN @schema@.job j ON j.job_id = asked.id";
 
-/// Another job at work whose rows come into the table, or have begun to: one that empties the table itself counts from then on.
-/// A new table that is to take the place of this one is not it, nor is a check. Who is at work holds the job's lock (`Ledger::hold_job`),
-/// and its sessions their marks, whatever another run of the job has noted as its end; a lock may be lost and taken again.
-/// Those come first that go by what the table refuses.
+/// Another job at work whose rows come into the table, or have begun to: one that empties the table itself
+/// counts from then on. A new table that is to take the place of this one is not it, nor is a check. Who is
+/// at work holds the job's lock (`Ledger::hold_job`), and its sessions their marks, whatever another run of
+/// the job has noted as its end; a lock may be lost and taken again. Those come first that go by what the
+/// table refuses.
 const LOADING_SQL: &str = "\
     SELECT j.job_id, coalesce(j.plan #>> '{job,arrival,mode}'::pg_catalog.text[] IN ('merge', 'insert-new'), false) \
            OR coalesce(j.plan #> '{job,arrival,atomic}'::pg_catalog.text[] = 'true'::pg_catalog.jsonb, false) \
@@ -62,7 +64,8 @@ const LOADING_SQL: &str = "\
       AND EXISTS (SELECT FROM @holders@) \
     ORDER BY judges DESC, j.job_id LIMIT 1";
 
-/// The table, the partitioned tables that it is a partition of, and its partitions: rows of one are rows of the others.
+/// The table, the partitioned tables that it is a partition of, and its partitions: rows of one are rows of
+/// the others.
 const KIN_SQL: &str = " \
     SELECT n.nspname::text, c.relname::text \
     FROM (SELECT tree.oid FROM tree \
@@ -83,12 +86,12 @@ pub struct Loading {
 }
 
 impl Ledger {
-    /// The job is in the ledger, these tables were emptied for it, and all its tables, and the columns that it fills, are those that it
-    /// began with.
+    /// The job is in the ledger, these tables were emptied for it, and all its tables, and the columns that
+    /// it fills, are those that it began with.
     ///
     /// # Errors
-    /// Ledger, for what the server has lost, as after a failover to a standby that was behind; Table, for a table or a column that
-    /// has taken the place of another; those of the session.
+    /// Ledger, for what the server has lost, as after a failover to a standby that was behind; Table, for a
+    /// table or a column that has taken the place of another; those of the session.
     pub async fn expect_standing(
         &self,
         session: &Session,
@@ -123,8 +126,9 @@ impl Ledger {
         lost(&format!("job {job_id} is not in the ledger {} any more", self.quoted))
     }
 
-    /// Another job that is at work and has rows in this table, or will have some: who empties or replaces the table now would
-    /// take them from it, and what is dropped now refuses none of them. To be asked under a lock that keeps others from emptying it.
+    /// Another job that is at work and has rows in this table, or will have some: who empties or replaces the
+    /// table now would take them from it, and what is dropped now refuses none of them. To be asked under a
+    /// lock that keeps others from emptying it.
     ///
     /// # Errors
     /// Those of the session.
@@ -158,8 +162,8 @@ impl Ledger {
         Ok(rows.first().map(loading))
     }
 
-    /// Forgets chunks of these files of a job, whose rows are about to go: the job began anew, since the server, or somebody,
-    /// has lost what it had noted before them.
+    /// Forgets chunks of these files of a job, whose rows are about to go: the job began anew, since the
+    /// server, or somebody, has lost what it had noted before them.
     ///
     /// # Errors
     /// Those of the session.

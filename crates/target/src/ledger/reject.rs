@@ -59,7 +59,8 @@ pub struct RejectRow {
 }
 
 impl Ledger {
-    /// Writes what was rejected of a chunk and corrects the chunk's counts, in the transaction that stores the rest.
+    /// Writes what was rejected of a chunk and corrects the chunk's counts, in the transaction that stores
+    /// the rest.
     pub(crate) async fn reject(
         &self,
         session: &mut Session,
@@ -147,8 +148,8 @@ impl Ledger {
         Ok(session.client().query_typed_one(&sql, &parameters).await?.get(0))
     }
 
-    /// Files of a job of which records are rejected that nobody has loaded since, each with whether they are kept as
-    /// the file has them. None in a ledger of a version that keeps none.
+    /// Files of a job of which records are rejected that nobody has loaded since, each with whether they are
+    /// kept as the file has them. None in a ledger of a version that keeps none.
     ///
     /// # Errors
     /// Those of the session.
@@ -167,7 +168,8 @@ impl Ledger {
         }
     }
 
-    /// What has become of these rejected records; of those that are kept in the other way, too, as far as they are loaded.
+    /// What has become of these rejected records; of those that are kept in the other way, too, as far as
+    /// they are loaded.
     ///
     /// # Errors
     /// Those of the session.
@@ -193,9 +195,9 @@ impl Ledger {
         }
     }
 
-    /// Rejected records of a job are in the table by now, or rejected by the other job, which has read so many of them. If
-    /// these are fewer than there are, nobody knows which of them it has read, and none is noted; how many there are that no
-    /// third job has settled comes back.
+    /// Rejected records of a job are in the table by now, or rejected by the other job, which has read so
+    /// many of them. If these are fewer than there are, nobody knows which of them it has read, and none is
+    /// noted; how many there are that no third job has settled comes back.
     ///
     /// # Errors
     /// Those of the session.

@@ -1,5 +1,6 @@
-//! Files of which another job has stored rows in the same table. Files or a [`Plan`] enter, what is known leaves: the same file under
-//! other options, or among others, is another job to the ledger, and its rows come on top of those that are there.
+//! Files of which another job has stored rows in the same table. Files or a [`Plan`] enter, what is known
+//! leaves: the same file under other options, or among others, is another job to the ledger, and its rows
+//! come on top of those that are there.
 
 use super::job::target_name;
 use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
@@ -36,8 +37,8 @@ pub struct LoadedFile {
 pub struct Own {
     /// Files of which it has stored chunks, by location.
     pub files: BTreeSet<String>,
-    /// When it began first, as this session writes times: what others had done before, it was let in beside, but for files that have
-    /// changed since.
+    /// When it began first, as this session writes times: what others had done before, it was let in beside,
+    /// but for files that have changed since.
     pub since: Option<String>,
     /// It is at work: who means to load beside it, by `--force` or `--known load`, takes nothing from it.
     pub at_work: bool,
@@ -83,8 +84,9 @@ const NAMED_FILES_SQL: &str = "\
      FROM @schema@.file f, LATERAL (VALUES (f.location), (f.real_location)) n (name) \
      WHERE n.name IS NOT NULL)";
 
-/// Other jobs have files of these names at all, of these versions where they are given; or those of them that did not end. Most files are
-/// nobody else's, and to plan a whole question takes the server 2 or 3 ms, this one less than half of one (PostgreSQL 15).
+/// Other jobs have files of these names at all, of these versions where they are given; or those of them that
+/// did not end. Most files are nobody else's, and to plan a whole question takes the server 2 or 3 ms, this
+/// one less than half of one (PostgreSQL 15).
 const ANY_SQL: &str = "\
     SELECT FROM @schema@.file f \
     WHERE (f.location = ANY ($2) OR f.real_location = ANY ($2)) AND ($3 IS NULL OR f.version = ANY ($3)) AND f.job_id <> $1 \
@@ -100,9 +102,10 @@ const LOADED_SQL: &str = "\
     WHERE j.status = 'done' \
     ORDER BY found.no, f.target, j.finished_at DESC";
 
-/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or replaced the table, or one that it
-/// is a partition of, nor since their first rows deleted, there or in a partition of it, what its own files had no record of: the table is
-/// what these say then, and its key keeps others from coming twice.
+/// Those of these jobs since whose end, or last rows if they did not end, no other one has emptied or
+/// replaced the table, or one that it is a partition of, nor since their first rows deleted, there or in a
+/// partition of it, what its own files had no record of: the table is what these say then, and its key keeps
+/// others from coming twice.
 const STANDING_SQL: &str = " \
     SELECT j.job_id FROM @schema@.job j, \
          LATERAL (SELECT coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p \
@@ -117,10 +120,11 @@ const STANDING_SQL: &str = " \
                         AND (s.name IN ('truncate', 'replace') AND k.whole AND s.done_at > came.last_at \
                              OR s.name = 'delete' AND s.deleted > 0 AND s.done_at > came.first_at))";
 
-/// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table waits for those that load into
-/// the old one. One that empties the table first does so in a transaction that nobody sees into, and may wait for others before: it
-/// counts from its beginning. Who puts back what a job has dropped has its lock alone, and loads nothing. `$7` says nothing of a file that
-/// has changed since: nobody had asked for this version then.
+/// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table
+/// waits for those that load into the old one. One that empties the table first does so in a transaction that
+/// nobody sees into, and may wait for others before: it counts from its beginning. Who puts back what a job
+/// has dropped has its lock alone, and loads nothing. `$7` says nothing of a file that has changed since:
+/// nobody had asked for this version then.
 const RIVALS_SQL: &str = "\
     WITH working AS MATERIALIZED ( \
         SELECT j.job_id, EXISTS (SELECT FROM @holders@ AND l.mode = 'ShareLock') AS held \
@@ -152,9 +156,10 @@ const DONE_BEFORE_SQL: &str = "\
     SELECT d.job_id FROM @schema@.job j JOIN @schema@.job d ON d.finished_at < j.started_at \
     WHERE j.job_id = $1 AND d.job_id = ANY ($2) AND d.status = 'done'";
 
-/// By job and table, those that nobody is at work for and the latest jobs first; of files whose first rows came since `$7`, and of rows
-/// that came since `$9`, if these are given. Who has loaded a file since, whichever version, knew of the rows that were there, or had
-/// removed them. Other rejected records (`$6`) under a name that rejected records have had are not what that was.
+/// By job and table, those that nobody is at work for and the latest jobs first; of files whose first rows
+/// came since `$7`, and of rows that came since `$9`, if these are given. Who has loaded a file since,
+/// whichever version, knew of the rows that were there, or had removed them. Other rejected records (`$6`)
+/// under a name that rejected records have had are not what that was.
 const IN_PART_SQL: &str = "\
     WITH named AS MATERIALIZED ( \
         SELECT f.job_id, f.file_no, f.location, f.version <> p.version AS is_other, f.target AS written, p.name, p.table_no, p.target, p.oid \
@@ -227,7 +232,8 @@ impl Spelled<'_> {
 }
 
 impl Ledger {
-    /// When the job began first, and the files of which it has stored chunks, by their numbers. One round trip.
+    /// When the job began first, and the files of which it has stored chunks, by their numbers. One round
+    /// trip.
     ///
     /// # Errors
     /// Those of the session.
@@ -242,8 +248,9 @@ impl Ledger {
         Ok((rows.first().map(|row| row.get(0)), files.collect()))
     }
 
-    /// What jobs that did not end have stored of the files of this plan, whichever version, but for those that are its job's `own`, in
-    /// the same tables: it is there, or waits in a staging table. One round trip, and another where such jobs have files of these names.
+    /// What jobs that did not end have stored of the files of this plan, whichever version, but for those
+    /// that are its job's `own`, in the same tables: it is there, or waits in a staging table. One round
+    /// trip, and another where such jobs have files of these names.
     ///
     /// # Errors
     /// Those of the session.
@@ -253,7 +260,8 @@ impl Ledger {
         plan: &Plan,
         own: &Own,
     ) -> Result<Vec<StoredInPart>> {
-        // A table that this plan makes is empty, whatever was loaded into another one of its name. A pipe is another one each time.
+        // A table that this plan makes is empty, whatever was loaded into another one of its name. A pipe is
+        // another one each time.
         let is_there = |file: &FilePlan| {
             plan.tables.get(file.table_no as usize).is_some_and(|table| table.create.is_none())
         };
@@ -291,8 +299,8 @@ impl Ledger {
         Ok(stored.collect())
     }
 
-    /// What jobs that are done have loaded of these files, the same versions, whatever became of the rows since. Nothing, where there
-    /// is no ledger. One round trip.
+    /// What jobs that are done have loaded of these files, the same versions, whatever became of the rows
+    /// since. Nothing, where there is no ledger. One round trip.
     ///
     /// # Errors
     /// Those of the session.
@@ -331,8 +339,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Those of these jobs that neither another job has emptied the table behind nor, where it is UNLOGGED, a crash of the server, as far
-    /// as the ledger says.
+    /// Those of these jobs that neither another job has emptied the table behind nor, where it is UNLOGGED, a
+    /// crash of the server, as far as the ledger says.
     ///
     /// # Errors
     /// Those of the session.
@@ -360,8 +368,9 @@ impl Ledger {
         Ok(standing)
     }
 
-    /// What other jobs have loaded of the files of this plan, but for those that are its job's `own`, into the same tables, the same
-    /// versions, or are loading at this time. One round trip, and another where other jobs have the same files.
+    /// What other jobs have loaded of the files of this plan, but for those that are its job's `own`, into
+    /// the same tables, the same versions, or are loading at this time. One round trip, and another where
+    /// other jobs have the same files.
     ///
     /// # Errors
     /// Those of the session.

@@ -1,6 +1,6 @@
-//! Tables that are the same to loads, whatever a plan has called them: one that was given another name or schema since, and a partition
-//! and the tables that it is a partition of, whose rows are its own. The OID in the plan tells, where the ledger has not come from
-//! another database.
+//! Tables that are the same to loads, whatever a plan has called them: one that was given another name or
+//! schema since, and a partition and the tables that it is a partition of, whose rows are its own. The OID in
+//! the plan tells, where the ledger has not come from another database.
 
 use super::Ledger;
 use super::origin::here_sql;
@@ -16,8 +16,8 @@ const ARE_SAME_SQL: &str = "\
      OR @one@ IN (SELECT a.relid::pg_catalog.oid FROM pg_catalog.pg_partition_ancestors(@other@::pg_catalog.regclass) AS a) \
      OR @other@ IN (SELECT a.relid::pg_catalog.oid FROM pg_catalog.pg_partition_ancestors(@one@::pg_catalog.regclass) AS a))";
 
-/// Tables of plans with their OIDs, behind WITH, of the jobs that `named` says have loaded a file into one of another name. Each plan is
-/// read once, however many files it has.
+/// Tables of plans with their OIDs, behind WITH, of the jobs that `named` says have loaded a file into one of
+/// another name. Each plan is read once, however many files it has.
 const TABLES_SQL: &str = "\
     tables AS MATERIALIZED ( \
         SELECT j.job_id, (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid AS oid, \
@@ -36,8 +36,8 @@ const SAME_SQL: &str = "\
 /// The condition on a row `n` of `named`.
 pub(super) const IS_SAME_SQL: &str = "(n.written = n.target OR (n.job_id, n.written, n.oid) IN (SELECT s.job_id, s.written, s.oid FROM same s))";
 
-/// What stands behind WITH for [`IS_SAME_SQL`]: `named` comes before, with the columns `job_id`, `written` (the table as the job wrote it),
-/// `target` (the table that is asked for) and `oid` (its OID, or 0).
+/// What stands behind WITH for [`IS_SAME_SQL`]: `named` comes before, with the columns `job_id`, `written`
+/// (the table as the job wrote it), `target` (the table that is asked for) and `oid` (its OID, or 0).
 pub(super) fn same_sql() -> String {
     let tables = TABLES_SQL.replace("@is_here@", &here_sql("j"));
     format!("{tables}, {}", SAME_SQL.replace("@are_same@", &are_same_sql("t.oid", "n.oid")))
@@ -48,7 +48,8 @@ pub(super) fn are_same_sql(one: &str, other: &str) -> String {
     ARE_SAME_SQL.replace("@one@", one).replace("@other@", other)
 }
 
-/// Two different ones of these tables of which one is a partition of the other on any level, the first of `taken`, by their OIDs.
+/// Two different ones of these tables of which one is a partition of the other on any level, the first of
+/// `taken`, by their OIDs.
 ///
 /// # Errors
 /// Those of the session.
@@ -63,8 +64,9 @@ pub async fn kin_among(session: &Session, taken: &[u32], all: &[u32]) -> Result<
     Ok(rows.first().map(|row| (row.get(0), row.get(1))))
 }
 
-/// Behind [`BY_NAME_SQL`](crate::tree::BY_NAME_SQL): the table (whose rows are all gone with what is `whole`), those that it is a partition
-/// of, and its partitions, with their names in the ledger's files and steps.
+/// Behind [`BY_NAME_SQL`](crate::tree::BY_NAME_SQL): the table (whose rows are all gone with what is
+/// `whole`), those that it is a partition of, and its partitions, with their names in the ledger's files and
+/// steps.
 const KIN_SQL: &str = "\
     , kin AS MATERIALIZED ( \
         SELECT k.oid, k.whole, pg_catalog.format('%s.%s', n.nspname, c.relname) AS written, \
@@ -86,7 +88,8 @@ const IS_STEP_OF_KIN_SQL: &str = "\
           AND pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) = s.target \
           AND (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid = k.oid))";
 
-/// The statement that asks for them as `kin`, and for steps `s` of them by `@is_of_kin@`; of the table of schema `$1` and name `$2`.
+/// The statement that asks for them as `kin`, and for steps `s` of them by `@is_of_kin@`; of the table of
+/// schema `$1` and name `$2`.
 pub(super) fn over_kin(sql: &str) -> String {
     let is_of_kin = IS_STEP_OF_KIN_SQL.replace("@is_here@", &here_sql("o"));
     format!("{BY_NAME_SQL}{KIN_SQL}{}", sql.replace("@is_of_kin@", &is_of_kin))
@@ -104,7 +107,8 @@ const RENAMED_SQL: &str = "\
       AND EXISTS (SELECT FROM @schema@.chunk s WHERE s.job_id = j.job_id AND s.rows > 0) \
     ORDER BY j.started_at DESC";
 
-/// Jobs that have stored rows in another table of this name. One that replaces its table makes it anew itself.
+/// Jobs that have stored rows in another table of this name. One that replaces its table makes it anew
+/// itself.
 const MADE_ANEW_SQL: &str = "\
     SELECT DISTINCT j.job_id \
     FROM @schema@.job j, pg_catalog.jsonb_array_elements(j.plan -> 'tables'::pg_catalog.text) AS t \
@@ -113,8 +117,8 @@ const MADE_ANEW_SQL: &str = "\
       AND (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid NOT IN (0::pg_catalog.oid, $3)";
 
 impl Ledger {
-    /// Those of these jobs whose `table`, `schema.name`, was another one than that of this OID. None where the ledger has come from
-    /// another database, since no OID tells then.
+    /// Those of these jobs whose `table`, `schema.name`, was another one than that of this OID. None where
+    /// the ledger has come from another database, since no OID tells then.
     ///
     /// # Errors
     /// Those of the session.
@@ -132,8 +136,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| row.get(0)).collect())
     }
 
-    /// Those of these `tables`, `schema.name`, that have another name by now, each with a job that did not end and has stored rows in
-    /// it, and that name; the latest first. One round trip.
+    /// Those of these `tables`, `schema.name`, that have another name by now, each with a job that did not
+    /// end and has stored rows in it, and that name; the latest first. One round trip.
     ///
     /// # Errors
     /// Those of the session.
@@ -151,8 +155,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
     }
 
-    /// Those of these tables, each with the job that wrote it so, that are the `table` of this OID under another name, a partition of it,
-    /// or what it is a partition of. One round trip, if there are any.
+    /// Those of these tables, each with the job that wrote it so, that are the `table` of this OID under
+    /// another name, a partition of it, or what it is a partition of. One round trip, if there are any.
     ///
     /// # Errors
     /// Those of the session.

@@ -1,6 +1,6 @@
-//! Creating the ledger's schema. Needs CREATE on the database, once, and nothing else; two loads that start at the same time are
-//! serialised by an advisory lock. A schema of another version is refused; docs/decisions/2026-11-29-ledger-schema.md says how the next
-//! one is added.
+//! Creating the ledger's schema. Needs CREATE on the database, once, and nothing else; two loads that start
+//! at the same time are serialised by an advisory lock. A schema of another version is refused;
+//! docs/decisions/2026-11-29-ledger-schema.md says how the next one is added.
 
 use super::{HOWDAH_VERSION, IDLE_IN_TURN_MS, Ledger, is_not_there};
 use crate::copy::server_error::is_raised;
@@ -31,10 +31,12 @@ pub(super) enum Grants {
     ReadJournal,
 }
 
-/// The tables that a role which shares the ledger needs, but for `reject` and the journal. Others in the schema hold rows that wait.
+/// The tables that a role which shares the ledger needs, but for `reject` and the journal. Others in the
+/// schema hold rows that wait.
 const SHARED_TABLES: [&str; 7] = ["migration", "job", "file", "chunk", "chunk_part", "step", "unlogged_mark"];
 
-/// The journal. What stands there is run by whoever puts back, and whoever else may write it keeps loads from doing so.
+/// The journal. What stands there is run by whoever puts back, and whoever else may write it keeps loads from
+/// doing so.
 const JOURNAL_TABLES: [&str; 2] = ["undo", "tuned"];
 
 /// All of them.
@@ -48,9 +50,8 @@ const CHUNK_TABLES: [&str; 3] = ["job", "file", "chunk"];
 const SHARED_COLUMNS: &str = "number, job_id, file_no, chunk_no, record, start_byte, as_in_file, column_name, sqlstate, message, \
     rejected_at, loaded_by";
 
-/// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables `$4` be used in the ways `$3`; for which role.
-/// Of `reject`, records need not be readable.
-/// Tables of other names may be anybody's.
+/// Whether schema `$1` may be used, tables be made in it if `$2`, and its tables `$4` be used in the ways
+/// `$3`; for which role. Of `reject`, records need not be readable. Tables of other names may be anybody's.
 const RIGHTS_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \
            AND (NOT $2 OR pg_catalog.has_schema_privilege(n.oid, 'CREATE')) \
@@ -82,7 +83,8 @@ impl Ledger {
     /// Makes sure that the schema is there, of this version, and may be used. One round trip if it is.
     ///
     /// # Errors
-    /// Ledger, if creating is not allowed, the schema is of another version, or rights are lacking; those of the session.
+    /// Ledger, if creating is not allowed, the schema is of another version, or rights are lacking; those of
+    /// the session.
     pub async fn ensure(&self, session: &Session) -> Result<()> {
         let footing = self.look(session).await;
         self.ensure_on(session, footing).await
@@ -124,8 +126,8 @@ impl Ledger {
         Ok(rows.first().map(|row| row.get(0)))
     }
 
-    /// Refuses when the role may not write into the tables; where it makes staging tables, that it may not make them in the schema, and
-    /// take away what it has noted of them.
+    /// Refuses when the role may not write into the tables; where it makes staging tables, that it may not
+    /// make them in the schema, and take away what it has noted of them.
     ///
     /// # Errors
     /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
@@ -140,7 +142,8 @@ impl Ledger {
         }
     }
 
-    /// Refuses when the role may not write the journal and read it: what it drops it could not put back at the end.
+    /// Refuses when the role may not write the journal and read it: what it drops it could not put back at
+    /// the end.
     ///
     /// # Errors
     /// Ledger with SQLSTATE 42501 and what to grant; those of the session.
@@ -176,8 +179,9 @@ impl Ledger {
             .with_hint(share_hint(&role, &grants)))
     }
 
-    /// The statements that let a role (quoted) use the schema in these ways, and read and use those of its tables in these that loads
-    /// need, those of the journal where it is to write that; records that were rejected it does not read.
+    /// The statements that let a role (quoted) use the schema in these ways, and read and use those of its
+    /// tables in these that loads need, those of the journal where it is to write that; records that were
+    /// rejected it does not read.
     async fn grants(
         &self,
         session: &Session,
@@ -275,7 +279,8 @@ impl Ledger {
         self.is_there(session, self.if_plain(session, reading).await?).await
     }
 
-    /// Some table of that name is there, by the catalogs alone: whoever has looked at the ledger before needs no more.
+    /// Some table of that name is there, by the catalogs alone: whoever has looked at the ledger before needs
+    /// no more.
     ///
     /// # Errors
     /// Those of the session.
@@ -286,8 +291,9 @@ impl Ledger {
         Ok(!rows.is_empty())
     }
 
-    /// [`Ledger::exists`], and what comes of `reading`, which sends statements that read the ledger as soon as it is polled; where there is none, or
-    /// its tables are not what a ledger has, they fail. One flight, as a rule. `None` where it is known that there is none.
+    /// [`Ledger::exists`], and what comes of `reading`, which sends statements that read the ledger as soon
+    /// as it is polled; where there is none, or its tables are not what a ledger has, they fail. One flight,
+    /// as a rule. `None` where it is known that there is none.
     ///
     /// # Errors
     /// Ledger, where the tables are not what a ledger has, or it is of another version; those of the session.
@@ -302,7 +308,8 @@ impl Ledger {
         self.if_plain(session, async || join(self.exists_within(session), reading()).await).await.map(Some)
     }
 
-    /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or no journal yet.
+    /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or
+    /// no journal yet.
     ///
     /// # Errors
     /// Those of the session, with the GRANT that helps.
@@ -326,8 +333,8 @@ impl Ledger {
         self.is_there(session, self.version_answer(session).await).await
     }
 
-    /// Asking the table itself and taking "undefined" for an answer is one round trip; a guard by `to_regclass` would not help, a
-    /// statement is analysed as a whole.
+    /// Asking the table itself and taking "undefined" for an answer is one round trip; a guard by
+    /// `to_regclass` would not help, a statement is analysed as a whole.
     pub(super) async fn version_answer(
         &self,
         session: &Session,
@@ -379,7 +386,8 @@ impl Ledger {
              SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY}); SET LOCAL lock_timeout = {LOCK_WITHIN_MS}; {}",
             self.expect_plain_sql()
         );
-        // Under the lock: another load may have created it while this one waited. Sent together: one round trip.
+        // Under the lock: another load may have created it while this one waited. Sent together: one round
+        // trip.
         let (begun, parts) = join(session.client().batch_execute(&begin), self.parts(session)).await;
         if let Err(error) = begun {
             session.roll_back().await;
@@ -404,8 +412,9 @@ impl Ledger {
         }
     }
 
-    /// What makes the ledger, and notes its version. CREATE SCHEMA and its comment are left out where the schema is there already: IF NOT
-    /// EXISTS does not spare its user the CREATE privilege on the database, and the comment belongs to the owner.
+    /// What makes the ledger, and notes its version. CREATE SCHEMA and its comment are left out where the
+    /// schema is there already: IF NOT EXISTS does not spare its user the CREATE privilege on the database,
+    /// and the comment belongs to the owner.
     fn definition(&self, has_schema: bool) -> String {
         let on_schema =
             |line: &&str| line.starts_with("CREATE SCHEMA") || line.starts_with("COMMENT ON SCHEMA");

@@ -1,5 +1,5 @@
-//! Steps: what a job does to a table besides copying chunks, each once. A step's row is written into the transaction
-//! that does it.
+//! Steps: what a job does to a table besides copying chunks, each once. A step's row is written into the
+//! transaction that does it.
 
 use super::{Ledger, is_lacking};
 use crate::session::Session;
@@ -99,8 +99,8 @@ impl Ledger {
         done.map(|_| ()).map_err(|error| self.error(&error, "writing the ledger's steps"))
     }
 
-    /// Into how many parts the table's rows are cut: `wanted`, unless an earlier or simultaneous run of the job has cut
-    /// them otherwise.
+    /// Into how many parts the table's rows are cut: `wanted`, unless an earlier or simultaneous run of the
+    /// job has cut them otherwise.
     ///
     /// # Errors
     /// Those of the session.
@@ -131,7 +131,8 @@ impl Ledger {
         Ok(u32::try_from(parts).unwrap_or(1).max(1))
     }
 
-    /// How many rows of jobs that are not done have come from staging tables, by job; of jobs whose rows wait in such alone.
+    /// How many rows of jobs that are not done have come from staging tables, by job; of jobs whose rows wait
+    /// in such alone.
     ///
     /// # Errors
     /// Those of the session.
@@ -150,8 +151,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| (row.get(0), come(row))).collect())
     }
 
-    /// What all steps of the job have changed in the table so far, and how many rows of its staging table they have
-    /// dealt with.
+    /// What all steps of the job have changed in the table so far, and how many rows of its staging table
+    /// they have dealt with.
     ///
     /// # Errors
     /// Those of the session.

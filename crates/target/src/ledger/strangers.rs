@@ -1,5 +1,6 @@
-//! Whose the ledger is. Who owns its schema or tables decides what loads read from it, journal statements among that, and may have code
-//! of triggers run by whoever writes there. Who may write its tables decides the same, but for the triggers.
+//! Whose the ledger is. Who owns its schema or tables decides what loads read from it, journal statements
+//! among that, and may have code of triggers run by whoever writes there. Who may write its tables decides
+//! the same, but for the triggers.
 
 use super::Ledger;
 use super::schema::LEDGER_TABLES;
@@ -14,8 +15,8 @@ pub(super) const SEEN_BY_SQL: &str = "\
     JOIN pg_catalog.pg_roles me ON me.rolname = CURRENT_USER \
     JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()";
 
-/// Whether the role of this OID, 0 being PUBLIC, is none of these: a superuser, one that acts as the owner of the database or as this
-/// role, or a group that this role is of.
+/// Whether the role of this OID, 0 being PUBLIC, is none of these: a superuser, one that acts as the owner of
+/// the database or as this role, or a group that this role is of.
 pub(super) fn is_stranger_sql(role_oid: &str) -> String {
     format!(
         "NOT EXISTS (SELECT FROM pg_catalog.pg_roles near WHERE near.oid = {role_oid} \
@@ -26,8 +27,8 @@ pub(super) fn is_stranger_sql(role_oid: &str) -> String {
     )
 }
 
-/// The strangers that own schema `$1` or its tables `$2`, but for those that could have changed each of the tables `$3` (whose triggers
-/// and defaults a load runs anyway).
+/// The strangers that own schema `$1` or its tables `$2`, but for those that could have changed each of the
+/// tables `$3` (whose triggers and defaults a load runs anyway).
 const OWNERS_SQL: &str = "\
     SELECT DISTINCT pg_catalog.pg_get_userbyid(o.oid)::pg_catalog.text \
     FROM pg_catalog.pg_namespace n @seen_by@ \
@@ -38,9 +39,10 @@ const OWNERS_SQL: &str = "\
                         FROM pg_catalog.pg_class t WHERE t.oid = ANY ($3)), false) \
     ORDER BY 1";
 
-/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its tables that are among `$3` (or to
-/// have code run by who writes there, which comes to the same), and who come into the schema, which default privileges on tables do not let them; NULL is PUBLIC. Predefined roles (below 16384) are none that
-/// anybody is, and come in everywhere.
+/// The strangers that own schema `$1` or its tables `$2`, or to whom it is granted to write those of its
+/// tables that are among `$3` (or to have code run by who writes there, which comes to the same), and who
+/// come into the schema, which default privileges on tables do not let them; NULL is PUBLIC. Predefined roles
+/// (below 16384) are none that anybody is, and come in everywhere.
 const WRITERS_SQL: &str = "\
     SELECT DISTINCT (SELECT r.rolname::pg_catalog.text FROM pg_catalog.pg_roles r WHERE r.oid = o.oid) \
     FROM pg_catalog.pg_namespace n @seen_by@ \
@@ -76,8 +78,8 @@ impl Believed {
 }
 
 impl Ledger {
-    /// The roles, quoted, that the ledger belongs to, if it is there, and that have no say over this role, the database or all of these
-    /// tables.
+    /// The roles, quoted, that the ledger belongs to, if it is there, and that have no say over this role,
+    /// the database or all of these tables.
     ///
     /// # Errors
     /// Those of the session.
@@ -95,7 +97,8 @@ impl Ledger {
         Ok(rows.iter().map(|row| quote_ident(row.get(0))).collect())
     }
 
-    /// The roles, quoted, for whose sake this is not believed: those that could have written it, unless the user has named the ledger.
+    /// The roles, quoted, for whose sake this is not believed: those that could have written it, unless the
+    /// user has named the ledger.
     ///
     /// # Errors
     /// Those of the session.
@@ -103,8 +106,8 @@ impl Ledger {
         if self.named { Ok(Vec::new()) } else { self.writers(session, believed).await }
     }
 
-    /// The roles, quoted, that could have written this into the ledger, if it is there, and that have no say over this role or the
-    /// database.
+    /// The roles, quoted, that could have written this into the ledger, if it is there, and that have no say
+    /// over this role or the database.
     ///
     /// # Errors
     /// Those of the session.

@@ -1,8 +1,8 @@
 //! Which loads hold which changed setting, of a table or of the server.
 //!
-//! The first load that changes a setting writes down what it was; loads that come while it is changed hold it beside
-//! the first and take that over. Whoever ceases to hold it as the last puts it back. All of this happens under one
-//! advisory lock, so that nobody reads a change for what was there before.
+//! The first load that changes a setting writes down what it was; loads that come while it is changed hold it
+//! beside the first and take that over. Whoever ceases to hold it as the last puts it back. All of this
+//! happens under one advisory lock, so that nobody reads a change for what was there before.
 
 use super::job_lock::{give_up, is_kept, take_briefly};
 use super::origin::{Origin, here_sql, table_oid_sql};
@@ -81,8 +81,9 @@ impl Ledger {
         done.map(|_| ()).map_err(|error| self.error(&error, "locking what is tuned"))
     }
 
-    /// The same until [`Ledger::unlock_tuned`], for changes that cannot be part of a transaction. Until then the session waits for
-    /// locks only so long, and the server for its client: all who tune, put back or settle wait for it.
+    /// The same until [`Ledger::unlock_tuned`], for changes that cannot be part of a transaction. Until then
+    /// the session waits for locks only so long, and the server for its client: all who tune, put back or
+    /// settle wait for it.
     ///
     /// # Errors
     /// Server with 55P03 when others have kept it for long, which may pass; those of the session.
@@ -147,10 +148,10 @@ impl Ledger {
         Ok(rows.iter().map(held).collect())
     }
 
-    /// Notes in the open transaction that the job holds the change. What it was before is what the first of those that
-    /// hold it found, or else `found`; what it is meanwhile is what the first has given it, or else `during`, which is returned: the
-    /// last of them puts back only what has that value. What the job has noted of another server, before the ledger came here, is
-    /// noted anew.
+    /// Notes in the open transaction that the job holds the change. What it was before is what the first of
+    /// those that hold it found, or else `found`; what it is meanwhile is what the first has given it, or
+    /// else `during`, which is returned: the last of them puts back only what has that value. What the job
+    /// has noted of another server, before the ledger came here, is noted anew.
     pub(crate) async fn hold(
         &self,
         session: &Session,
@@ -197,7 +198,8 @@ impl Ledger {
         Ok(during)
     }
 
-    /// Those of these entries that are still open, which nobody has given up meanwhile, and whether another job holds the same.
+    /// Those of these entries that are still open, which nobody has given up meanwhile, and whether another
+    /// job holds the same.
     pub(crate) async fn open_holds(&self, session: &Session, held: &[Held]) -> Result<BTreeMap<i64, bool>> {
         let sql = format!(
             "SELECT tuned.number, EXISTS (SELECT FROM {0}.tuned other \

@@ -1,8 +1,8 @@
 //! The journal of what loads have changed in the database besides rows, and how it is put back.
 //!
-//! An entry is written in the transaction that makes the change and closed in the one that puts it back, so a crash
-//! at any instant leaves either. While a load is at work it holds its job by a shared advisory lock; who puts back
-//! from outside needs the job for itself.
+//! An entry is written in the transaction that makes the change and closed in the one that puts it back, so a
+//! crash at any instant leaves either. While a load is at work it holds its job by a shared advisory lock;
+//! who puts back from outside needs the job for itself.
 
 use super::origin::{Origin, here_sql, table_oid_sql};
 use super::{Known, Ledger, is_lacking};
@@ -88,8 +88,9 @@ pub struct NewUndo {
     pub table_oid: u32,
     /// Name of the index, constraint, trigger or storage parameter, unquoted.
     pub name: String,
-    /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached to,
-    /// quoted; of a staging table, the table that its rows wait for; of a storage parameter, what it was set to.
+    /// As the server tells it under an empty `search_path`; of an attachment, the index that it is attached
+    /// to, quoted; of a staging table, the table that its rows wait for; of a storage parameter, what it was
+    /// set to.
     pub definition: String,
     /// Put it back when run in order in one transaction.
     pub statements: Vec<String>,
@@ -141,8 +142,9 @@ impl fmt::Display for NewUndo {
 }
 
 impl Ledger {
-    /// Changes of one job, or of any, are not undone, or settings are held ([`Ledger::held`]), or this role may not see whether: most
-    /// often there are none, and to plan what asks for both takes the server six times as long (1 ms, PostgreSQL 15).
+    /// Changes of one job, or of any, are not undone, or settings are held ([`Ledger::held`]), or this role
+    /// may not see whether: most often there are none, and to plan what asks for both takes the server six
+    /// times as long (1 ms, PostgreSQL 15).
     ///
     /// # Errors
     /// Those of the session.
@@ -164,7 +166,8 @@ impl Ledger {
         }
     }
 
-    /// Changes that are not undone, of one job or of all, in the order in which they were made. None where there is no ledger.
+    /// Changes that are not undone, of one job or of all, in the order in which they were made. None where
+    /// there is no ledger.
     ///
     /// # Errors
     /// Those of the session.
@@ -284,9 +287,10 @@ impl Ledger {
             .map_err(|error| self.error(&error, "writing the ledger's journal"))
     }
 
-    /// Takes an entry for the open transaction; false if it is undone already. Waits for whoever has taken it, or one of those that
-    /// this transaction could be in the way of: after a lost connection the index of a partition may stand in two entries, since a
-    /// partitioned index that comes back makes what its partitions lack.
+    /// Takes an entry for the open transaction; false if it is undone already. Waits for whoever has taken
+    /// it, or one of those that this transaction could be in the way of: after a lost connection the index of
+    /// a partition may stand in two entries, since a partitioned index that comes back makes what its
+    /// partitions lack.
     pub(crate) async fn take_undo(&self, session: &Session, entry: &Undo, partitioned: bool) -> Result<bool> {
         let partitions = match partitioned {
             true => {
@@ -307,8 +311,8 @@ impl Ledger {
         Ok(rows.iter().any(|row| row.get::<_, i64>(0) == entry.number))
     }
 
-    /// What other jobs, or another run of this one that is at work, have dropped of these tables and not put back altogether: table
-    /// and name.
+    /// What other jobs, or another run of this one that is at work, have dropped of these tables and not put
+    /// back altogether: table and name.
     pub(crate) async fn coming_back(
         &self,
         session: &Session,
@@ -342,8 +346,8 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// Some load has changed the table, or settings of it, and not put that back yet. Of a ledger that nobody has looked at, no more is read
-    /// than the columns that `LEDGERS_SQL` in `others.rs` names.
+    /// Some load has changed the table, or settings of it, and not put that back yet. Of a ledger that nobody
+    /// has looked at, no more is read than the columns that `LEDGERS_SQL` in `others.rs` names.
     pub(crate) async fn holds_changes(&self, session: &Session, relation: &Relation) -> Result<bool> {
         let sql = format!(
             "SELECT EXISTS (SELECT FROM ONLY {0}.undo WHERE undone_at IS NULL AND kind <> 'staging' AND {1} = c.oid) \
@@ -400,8 +404,8 @@ impl Ledger {
         Ok(rows.first().is_some_and(|row| row.get(0)))
     }
 
-    /// The statement that forgets what of an unfinished job was in its staging tables, and what has come from there:
-    /// its next run begins anew.
+    /// The statement that forgets what of an unfinished job was in its staging tables, and what has come from
+    /// there: its next run begins anew.
     pub(crate) fn forget_sql(&self, job_id: &str) -> String {
         let (schema, job) = (&self.quoted, quote_literal(job_id));
         let unfinished = format!(

@@ -1,5 +1,5 @@
-//! What the ledger knows of where the rows of a job are: the transactions that have stored them, which each row carries
-//! as its `xmin`.
+//! What the ledger knows of where the rows of a job are: the transactions that have stored them, which each
+//! row carries as its `xmin`.
 
 use super::Ledger;
 use crate::session::Session;

@@ -1,5 +1,6 @@
-//! The statements that give a new table what the old one has, written by the server from its catalogs. All take schema and
-//! name of the old table as `$1` and `$2` and the new one's name as `$3`, under an empty `search_path`.
+//! The statements that give a new table what the old one has, written by the server from its catalogs. All
+//! take schema and name of the old table as `$1` and `$2` and the new one's name as `$3`, under an empty
+//! `search_path`.
 
 use crate::build::compared_by_libc;
 
@@ -10,15 +11,16 @@ pub(super) const OLD_SQL: &str = "\
                FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relname = $2) ";
 
-/// Makes the new table. Indexes come behind the rows; what can be changed later, [`super::likeness_sql::FOLLOW_SQL`] adds.
+/// Makes the new table. Indexes come behind the rows; what can be changed later,
+/// [`super::likeness_sql::FOLLOW_SQL`] adds.
 pub(super) const CREATE_SQL: &str = "\
     SELECT pg_catalog.format('CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING IDENTITY) \
                               USING %I%s', t.new, t.named, m.amname, ' TABLESPACE ' || pg_catalog.quote_ident(s.spcname)) \
     FROM t JOIN pg_catalog.pg_am m ON m.oid = t.relam \
     LEFT JOIN pg_catalog.pg_tablespace s ON s.oid = t.reltablespace";
 
-/// Takes from the new table what new tables get by default privileges: before it has the rights and policies of the old one, nobody is to
-/// see its rows.
+/// Takes from the new table what new tables get by default privileges: before it has the rights and policies
+/// of the old one, nobody is to see its rows.
 pub(super) const CLOSE_SQL: &str = "\
     SELECT pg_catalog.format('REVOKE ALL ON TABLE %s FROM %s', t.new, \
                              CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::pg_catalog.regrole::pg_catalog.text END) \
@@ -26,17 +28,19 @@ pub(super) const CLOSE_SQL: &str = "\
         LATERAL (SELECT DISTINCT grantee FROM pg_catalog.aclexplode(w.relacl)) a \
     WHERE a.grantee <> w.relowner";
 
-/// Names of indexes of the new table until they take those of the old one: by definition, so that a further run knows them.
+/// Names of indexes of the new table until they take those of the old one: by definition, so that a further
+/// run knows them.
 macro_rules! index_name {
     () => {
         "pg_catalog.format('%s_%s', $3::pg_catalog.text, pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_indexdef(i.indexrelid)), 12))"
     };
 }
 
-/// Builds indexes, those first that take longest, and foreign keys that the new table has not yet, and validates these: the
-/// statement, whether it is of an index (1), a foreign key (2) or a validation (3), its name, whether strings of it are
-/// compared by the C library, its OID, and how the definition of the old index and that of the new one begin. Writers of the table that is
-/// referred to wait while a foreign key is added, not while it is validated.
+/// Builds indexes, those first that take longest, and foreign keys that the new table has not yet, and
+/// validates these: the statement, whether it is of an index (1), a foreign key (2) or a validation (3), its
+/// name, whether strings of it are compared by the C library, its OID, and how the definition of the old
+/// index and that of the new one begin. Writers of the table that is referred to wait while a foreign key is
+/// added, not while it is validated.
 pub(super) const BUILD_SQL: &str = concat!(
     "SELECT head.new || pg_catalog.substr(pg_catalog.pg_get_indexdef(i.indexrelid), 1 + pg_catalog.length(head.old)), \
            1, x.relname::pg_catalog.text, am.amname = 'btree' AND ",
@@ -81,8 +85,8 @@ pub(super) const SURPLUS_SQL: &str = concat!(
     ORDER BY 2, 3"
 );
 
-/// The views that are written anew when the old table is gone: schema, name, and a statement that changes nothing and locks the view as
-/// that will.
+/// The views that are written anew when the old table is gone: schema, name, and a statement that changes
+/// nothing and locks the view as that will.
 pub(super) const VIEWS_SQL: &str = "\
     SELECT n.nspname, v.relname, pg_catalog.format('ALTER VIEW %I.%I OWNER TO %s', n.nspname, v.relname, v.relowner::pg_catalog.regrole) \
     FROM pg_catalog.pg_class v JOIN pg_catalog.pg_namespace n ON n.oid = v.relnamespace WHERE v.relkind = 'v' AND v.oid IN ( \
@@ -92,12 +96,13 @@ pub(super) const VIEWS_SQL: &str = "\
         JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid) \
     ORDER BY v.oid";
 
-/// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it any more: views
-/// are written anew, which keeps all that they have. Sequences are kept apart meanwhile, also from new tables of jobs that were
-/// killed, which cannot go on once this is another table; identity columns get theirs made
-/// anew, without what default privileges would give, where the old one stands, which no function but the sequence itself tells before a value was drawn. What the server makes
-/// of a foreign key for each partition of the table that it refers to has a name too, which errors tell;
-/// before PostgreSQL 18 it stays NOT VALID when the foreign key is validated, which no dump tells and nothing goes by.
+/// Moves the old table aside, puts the new one in its place, and drops the old one when nothing depends on it
+/// any more: views are written anew, which keeps all that they have. Sequences are kept apart meanwhile, also
+/// from new tables of jobs that were killed, which cannot go on once this is another table; identity columns
+/// get theirs made anew, without what default privileges would give, where the old one stands, which no
+/// function but the sequence itself tells before a value was drawn. What the server makes of a foreign key
+/// for each partition of the table that it refers to has a name too, which errors tell; before PostgreSQL 18
+/// it stays NOT VALID when the foreign key is validated, which no dump tells and nothing goes by.
 pub(super) const SWAP_SQL: &str = concat!(
     ", of_partitions AS (SELECT k.oid, k.conrelid, k.conname, d.definition, \
             pg_catalog.row_number() OVER (PARTITION BY k.conrelid, d.definition ORDER BY k.oid) AS no \

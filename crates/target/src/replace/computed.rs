@@ -1,8 +1,10 @@
-//! Indexes of a new table are built when its rows are in: what they take besides, asked for before a row is read.
+//! Indexes of a new table are built when its rows are in: what they take besides, asked for before a row is
+//! read.
 //!
-//! The names of a table enter, reasons leave, each with the statement that helps: rights of this role on what definitions name, and
-//! functions that find nothing under the `search_path` that builds have from PostgreSQL 17 on. Whether they do is tried with a row of
-//! the old table; where it has none, or is another role's, the build tells.
+//! The names of a table enter, reasons leave, each with the statement that helps: rights of this role on what
+//! definitions name, and functions that find nothing under the `search_path` that builds have from PostgreSQL
+//! 17 on. Whether they do is tried with a row of the old table; where it has none, or is another role's, the
+//! build tells.
 
 use crate::error::session_error;
 use crate::membership::acts_as_sql;
@@ -68,8 +70,8 @@ async fn look(session: &Session, old: &Relation) -> Result<Vec<(String, Option<S
     Ok(found)
 }
 
-/// Functions of indexes are whatever the table's owner wants them to be, and a plan would call them with this role's rights, which
-/// READ ONLY keeps from little: the owner must be able to act as this role anyway.
+/// Functions of indexes are whatever the table's owner wants them to be, and a plan would call them with this
+/// role's rights, which READ ONLY keeps from little: the owner must be able to act as this role anyway.
 async fn may_call(session: &Session, old: &Relation) -> Result<bool> {
     let sql = format!(
         "SELECT {} FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -82,7 +84,8 @@ async fn may_call(session: &Session, old: &Relation) -> Result<bool> {
     Ok(rows.first().is_some_and(|row| row.get(0)))
 }
 
-/// The first whose function does not find what it names when its index is built. An error ends the transaction, so no more are told.
+/// The first whose function does not find what it names when its index is built. An error ends the
+/// transaction, so no more are told.
 async fn first_without_path(
     session: &Session,
     paths: &[Lacking],

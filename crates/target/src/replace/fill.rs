@@ -1,4 +1,5 @@
-//! A new table is filled from a staging table, in which rows have waited so that those could be left out that its keys refuse.
+//! A new table is filled from a staging table, in which rows have waited so that those could be left out that
+//! its keys refuse.
 
 use super::{Replacement, create, refused};
 use crate::arrival::part::Surroundings;
@@ -13,19 +14,21 @@ use tokio_postgres::types::{ToSql, Type};
 
 const NOTHING: &[(&(dyn ToSql + Sync), Type)] = &[];
 
-/// The statements that give back to the transaction what it had before [`create`], since defaults and constraints may depend on it.
+/// The statements that give back to the transaction what it had before [`create`], since defaults and
+/// constraints may depend on it.
 const SETTINGS_SQL: &str = "\
     SELECT pg_catalog.string_agg(pg_catalog.format('SELECT pg_catalog.set_config(%L, %L, true)', name, \
                                                    pg_catalog.current_setting(name)), '; ') \
     FROM pg_catalog.unnest(ARRAY['standard_conforming_strings', 'datestyle', 'intervalstyle', 'extra_float_digits', \
                                  'quote_all_identifiers', 'search_path', 'default_tablespace']) AS s (name)";
 
-/// Makes the new table with all rows that wait, unless it is there with them. A table from which rows were left out since is made anew,
-/// which locks those that its foreign keys refer to: that is waited for no longer than the surroundings say.
+/// Makes the new table with all rows that wait, unless it is there with them. A table from which rows were
+/// left out since is made anew, which locks those that its foreign keys refer to: that is waited for no
+/// longer than the surroundings say.
 ///
 /// # Errors
-/// Table, for what the table has against rows; Server with 55P03 when a table was not free within the time, which may pass; those of
-/// ledger and session.
+/// Table, for what the table has against rows; Server with 55P03 when a table was not free within the time,
+/// which may pass; those of ledger and session.
 pub async fn fill(
     session: &Session,
     around: Surroundings<'_>,

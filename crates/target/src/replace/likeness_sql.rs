@@ -1,8 +1,8 @@
-//! What a table may have got since the new one was made like it: what says nothing about rows is taken along, other things are told.
-//! Both take what [`super::carry_sql::OLD_SQL`] takes, which they follow.
+//! What a table may have got since the new one was made like it: what says nothing about rows is taken along,
+//! other things are told. Both take what [`super::carry_sql::OLD_SQL`] takes, which they follow.
 
-/// Columns of both tables by their names, with what default each has or is to have: until the new table takes its place,
-/// identity columns draw from the old one's sequences.
+/// Columns of both tables by their names, with what default each has or is to have: until the new table takes
+/// its place, identity columns draw from the old one's sequences.
 macro_rules! both {
     () => {
         ", n AS (SELECT c.* FROM t JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.new)::pg_catalog.oid), \
@@ -30,8 +30,9 @@ macro_rules! other_default {
     };
 }
 
-/// Gives the new table the storage parameters, statistics targets, column options, storage, compression, defaults, comments and names of NOT
-/// NULL that the old one has and it has not; of defaults, those that are no expressions of users.
+/// Gives the new table the storage parameters, statistics targets, column options, storage, compression,
+/// defaults, comments and names of NOT NULL that the old one has and it has not; of defaults, those that are
+/// no expressions of users.
 pub(super) const FOLLOW_SQL: &str = concat!(
     both!(),
     ", parameters AS (SELECT '' AS prefix, t.reloptions AS old, n.reloptions AS found FROM t, n UNION ALL \
@@ -84,7 +85,8 @@ pub(super) const FOLLOW_SQL: &str = concat!(
     ORDER BY 2, 3"
 );
 
-/// Gives the new table the defaults that the old one has. The server has written their expressions under an empty `search_path`.
+/// Gives the new table the defaults that the old one has. The server has written their expressions under an
+/// empty `search_path`.
 pub(super) const DEFAULTS_SQL: &str = concat!(
     both!(),
     "SELECT pg_catalog.format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s', t.new, attname, old_default) \
@@ -93,8 +95,9 @@ pub(super) const DEFAULTS_SQL: &str = concat!(
     " ORDER BY attnum"
 );
 
-/// What the new table has otherwise than the old one, so that its rows may be others than they would be there. NOT NULL goes by its column:
-/// pg_upgrade from a version before 18, where it had no name, gives it one by the name of the table that it finds.
+/// What the new table has otherwise than the old one, so that its rows may be others than they would be
+/// there. NOT NULL goes by its column: pg_upgrade from a version before 18, where it had no name, gives it
+/// one by the name of the table that it finds.
 pub(super) const DIFFERENCES_SQL: &str = "\
     , both_of_them AS (SELECT t.oid FROM t UNION ALL SELECT pg_catalog.to_regclass(t.new) FROM t), \
     things AS ( \

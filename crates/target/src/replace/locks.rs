@@ -1,5 +1,6 @@
-//! The locks of a swap. Whoever reads a table that is locked already waits while the next is waited for: so all are taken first, for all
-//! together no longer than one may be waited for, and the next try begins with the one that was not free, while nobody else waits.
+//! The locks of a swap. Whoever reads a table that is locked already waits while the next is waited for: so
+//! all are taken first, for all together no longer than one may be waited for, and the next try begins with
+//! the one that was not free, while nobody else waits.
 
 use super::carry_sql::VIEWS_SQL;
 use super::{Replacement, refused, rows, under};
@@ -53,8 +54,8 @@ impl Locks {
         self.not_free.lock().clone()
     }
 
-    /// Takes those of the old tables and of the views upon them. What is left of the time is for the tables that foreign keys refer
-    /// to, which are locked when these go.
+    /// Takes those of the old tables and of the views upon them. What is left of the time is for the tables
+    /// that foreign keys refer to, which are locked when these go.
     pub(super) async fn take(
         &self,
         session: &Session,

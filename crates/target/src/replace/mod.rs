@@ -1,8 +1,9 @@
-//! A new table takes the place of an old one, with all that the old one has, or it is said beforehand why that cannot be.
+//! A new table takes the place of an old one, with all that the old one has, or it is said beforehand why
+//! that cannot be.
 //!
-//! The new table is made beside the old one, rows are copied into it, its indexes and foreign keys are built; then, in one
-//! transaction under a lock that is waited for a short while only, the old one is dropped and the new one gets its name and the
-//! rest. Definitions are the server's own.
+//! The new table is made beside the old one, rows are copied into it, its indexes and foreign keys are built;
+//! then, in one transaction under a lock that is waited for a short while only, the old one is dropped and
+//! the new one gets its name and the rest. Definitions are the server's own.
 
 mod carry_sql;
 mod computed;
@@ -82,7 +83,8 @@ pub async fn check(session: &Session, old: &Relation) -> Result<()> {
     expect_no_reasons(session, old, computed::in_the_way(session, old).await?).await
 }
 
-/// The same when its indexes are built, in an open transaction; `rights` are what is lacking besides, each with what helps.
+/// The same when its indexes are built, in an open transaction; `rights` are what is lacking besides, each
+/// with what helps.
 async fn expect_no_reasons(
     session: &Session,
     old: &Relation,
@@ -187,8 +189,8 @@ pub struct Missing {
     pub is_index: bool,
 }
 
-/// Drops what the new table has and the old one has no more: a foreign key locks the table that it refers to as well, which is waited
-/// for no longer than `lock_timeout_ms`.
+/// Drops what the new table has and the old one has no more: a foreign key locks the table that it refers to
+/// as well, which is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
 /// Server with 55P03 when a table was not free within the time, which may pass; those of the session.
@@ -208,7 +210,8 @@ pub async fn drop_surplus(
     dropped
 }
 
-/// What the new table lacks: indexes, those first that take longest, then foreign keys, then their validation.
+/// What the new table lacks: indexes, those first that take longest, then foreign keys, then their
+/// validation.
 ///
 /// # Errors
 /// Those of the session.
@@ -243,14 +246,15 @@ async fn missing_now(session: &Session, replacement: Replacement<'_>) -> Result<
     Ok(rows.iter().map(missing).collect())
 }
 
-/// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for. Functions of an index find what
-/// they name in the session's schemas, as far as the server lets them. It takes no more parallel workers than `workers_max`, where that
-/// is given, the memory that suits its sort, and as many temporary files as the role may have. A foreign key locks the table
-/// that it refers to as well, which is waited for no longer than `lock_timeout_ms`.
+/// Builds it, unless it is there by now: another run of the job may be at it, whose end is waited for.
+/// Functions of an index find what they name in the session's schemas, as far as the server lets them. It
+/// takes no more parallel workers than `workers_max`, where that is given, the memory that suits its sort,
+/// and as many temporary files as the role may have. A foreign key locks the table that it refers to as well,
+/// which is waited for no longer than `lock_timeout_ms`.
 ///
 /// # Errors
-/// Table, for what contradicts the rows; Server with 55P03 when a table was not free within the time, which may pass; those of
-/// the session.
+/// Table, for what contradicts the rows; Server with 55P03 when a table was not free within the time, which
+/// may pass; those of the session.
 pub async fn build(
     session: &Session,
     replacement: Replacement<'_>,
@@ -262,7 +266,8 @@ pub async fn build(
     let Err(error) = built else { return Ok(()) };
     session.roll_back().await;
     if error.sqlstate() == Some(sqlstate::FOREIGN_KEY_VIOLATION) && !what.is_index {
-        // As long as it stays, it keeps rows of the other table from being deleted. If it cannot go, it goes with the new table.
+        // As long as it stays, it keeps rows of the other table from being deleted. If it cannot go, it goes
+        // with the new table.
         let drop = format!(
             "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; ALTER TABLE {} DROP CONSTRAINT IF EXISTS {}; COMMIT",
             quote_relation(replacement.new),
@@ -335,8 +340,9 @@ async fn read_under(session: &Session, path_sql: &str, what: &Missing) -> Result
 /// Puts all new tables in the place of the old ones, in one transaction with the end of the job.
 ///
 /// # Errors
-/// Server with 55P03 when a table was not free within the time, or another job is loading into it, which may pass; Table for what
-/// the server refuses, or when a table has changed meanwhile; those of ledger and session.
+/// Server with 55P03 when a table was not free within the time, or another job is loading into it, which may
+/// pass; Table for what the server refuses, or when a table has changed meanwhile; those of ledger and
+/// session.
 pub async fn swap(
     session: &Session,
     ledger: &Ledger,
@@ -420,8 +426,9 @@ async fn do_all(session: &Session, replacement: Replacement<'_>, step: &str, own
     Ok(())
 }
 
-/// The statement of a step as it is run. Not under the session's own path if it holds expressions: the server has written these under the
-/// empty path, which stands, and in another one a function or an operator could come to mean another.
+/// The statement of a step as it is run. Not under the session's own path if it holds expressions: the server
+/// has written these under the empty path, which stands, and in another one a function or an operator could
+/// come to mean another.
 fn of_step(step: &str, own_path: &str, sql: &str) -> String {
     // Views, triggers, policies and statistics.
     let is_made_anew = step == SWAP_SQL && sql.starts_with("CREATE ");
@@ -431,8 +438,8 @@ fn of_step(step: &str, own_path: &str, sql: &str) -> String {
     }
 }
 
-/// The statement under the session's own path, by which functions of event triggers find what they name. What it names itself stands
-/// there in full.
+/// The statement under the session's own path, by which functions of event triggers find what they name. What
+/// it names itself stands there in full.
 fn under(own_path: &str, sql: &str) -> String {
     format!("{own_path}; {sql}; SET LOCAL search_path = ''")
 }
@@ -451,7 +458,8 @@ async fn rows(session: &Session, replacement: Replacement<'_>, sql: &str) -> Res
     session.client().query_typed(&format!("{OLD_SQL}{sql}"), &names).await.map_err(fail)
 }
 
-/// A new table gets what loads of other ledgers have set for the old one, and nobody would find there what they have to put back.
+/// A new table gets what loads of other ledgers have set for the old one, and nobody would find there what
+/// they have to put back.
 ///
 /// # Errors
 /// Table, when there is such a load; those of the session.
@@ -467,7 +475,8 @@ pub async fn expect_unchanged(session: &Session, ledger: &Ledger, old: &Relation
     )))
 }
 
-/// What it was before comes back when that load ends, or by howdah restore; a new table would keep what it is meanwhile.
+/// What it was before comes back when that load ends, or by howdah restore; a new table would keep what it is
+/// meanwhile.
 fn held(old: &Relation) -> Error {
     let message = format!(
         "{old} cannot be replaced yet: another load has changed settings of it or dropped what it puts back"

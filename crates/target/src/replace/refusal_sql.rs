@@ -1,10 +1,11 @@
 //! Why a table cannot be replaced: what hangs on it that a new table would not get exactly as it was.
 
-/// Each row is a reason. `$1` and `$2` are schema and name of the table. What depends on the table or on its row type,
-/// and is none of the things that are made anew (nor a default of the new table), is a reason of its own, so that nothing is forgotten. Comments are
-/// read from their catalog: `obj_description` is written in SQL before PostgreSQL 14, and looks operators up in the `search_path`. A
-/// table gets a TOAST table if a column can be stored there and a row may be too long for a page's quarter (`needs_toast_table`); the numbers
-/// are the types whose values have a greatest length: `char`, `varchar`, `bit`, `varbit`, `numeric`.
+/// Each row is a reason. `$1` and `$2` are schema and name of the table. What depends on the table or on its
+/// row type, and is none of the things that are made anew (nor a default of the new table), is a reason of
+/// its own, so that nothing is forgotten. Comments are read from their catalog: `obj_description` is written
+/// in SQL before PostgreSQL 14, and looks operators up in the `search_path`. A table gets a TOAST table if a
+/// column can be stored there and a row may be too long for a page's quarter (`needs_toast_table`); the
+/// numbers are the types whose values have a greatest length: `char`, `varchar`, `bit`, `varbit`, `numeric`.
 pub(super) const REFUSALS_SQL: &str = "\
     WITH t AS (SELECT c.*, n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relname = $2), \

@@ -1,7 +1,9 @@
-//! Rights that a replacement needs at its end, when all rows are in: asked for beforehand, each with the GRANT that helps.
+//! Rights that a replacement needs at its end, when all rows are in: asked for beforehand, each with the
+//! GRANT that helps.
 
-/// Each row is a reason and, if one helps, a GRANT: none of a superuser's role. `$1` and `$2` are schema and name of the table. The new table is made by this role and
-/// then given to the owner of the old one, who has to have CREATE on the schema for that; what hangs on it is made by this role, too.
+/// Each row is a reason and, if one helps, a GRANT: none of a superuser's role. `$1` and `$2` are schema and
+/// name of the table. The new table is made by this role and then given to the owner of the old one, who has
+/// to have CREATE on the schema for that; what hangs on it is made by this role, too.
 pub(super) const RIGHTS_SQL: &str = "\
     WITH t AS (SELECT c.*, n.nspname, pg_catalog.pg_get_userbyid(c.relowner) AS owner \
                FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -1,10 +1,11 @@
 //! Rows are asked about before they are sent, and sent in the form that was made for them.
 //!
-//! Where the rows of a load keep breaking unique or foreign keys, they go into a temporary table, of rows in binary the columns
-//! of the keys alone, each with the number of its record; the rules of [`crate::check`] tell which of them are not taken.
-//! Rows in binary whose keys have the very bytes of another's are known without a question, and while [`super::seen`] tells all
-//! that repeat a key of another chunk, only these are asked about. The others are shown to COPY, which has the last word; rows in
-//! binary are parsed by nobody again.
+//! Where the rows of a load keep breaking unique or foreign keys, they go into a temporary table, of rows in
+//! binary the columns of the keys alone, each with the number of its record; the rules of [`crate::check`]
+//! tell which of them are not taken. Rows in binary whose keys have the very bytes of another's are known
+//! without a question, and while [`super::seen`] tells all that repeat a key of another chunk, only these are
+//! asked about. The others are shown to COPY, which has the last word; rows in binary are parsed by nobody
+//! again.
 
 use super::probe::{Broken, KnownKey, OfKeys, Probe, Question};
 use super::rows::{Places, rows_of};
@@ -35,8 +36,9 @@ struct Known {
 }
 
 impl Salvage<'_> {
-    /// Stores the rows that are certain, in the form that was made for them, and leaves out what the table refuses. `false`: they
-    /// have no such form, or not all of them can be told apart in it; nothing is stored then.
+    /// Stores the rows that are certain, in the form that was made for them, and leaves out what the table
+    /// refuses. `false`: they have no such form, or not all of them can be told apart in it; nothing is
+    /// stored then.
     pub(super) async fn copy_made(
         &mut self,
         bear: &(dyn Fn(u64, u64) -> Result<()> + Send + Sync),
@@ -113,8 +115,8 @@ impl Salvage<'_> {
         Ok(known)
     }
 
-    /// Rows whose key is there are refused; COPY says what becomes of those that repeat one of which that is not certain, because it is
-    /// refused itself.
+    /// Rows whose key is there are refused; COPY says what becomes of those that repeat one of which that is
+    /// not certain, because it is refused itself.
     async fn settle_repeats(
         &mut self,
         asked: Asked<'_>,
@@ -123,7 +125,8 @@ impl Salvage<'_> {
         refused: &mut Vec<Refused>,
     ) -> Result<(), ChunkError> {
         let keys: &[KnownKey] = asked.keys.known_keys.as_ref().map_or(&[], |known| &known.keys);
-        // Which key a row is refused for that was not taken out here is known where there is one, and no trigger that says the same.
+        // Which key a row is refused for that was not taken out here is known where there is one, and no
+        // trigger that says the same.
         let is_plain = keys.len() == 1 && asked.probe.tells_all();
         let only_key =
             |error: &Error| (is_plain && error.sqlstate() == Some(sqlstate::UNIQUE_VIOLATION)).then_some(0);
@@ -185,8 +188,8 @@ impl Salvage<'_> {
         Ok(without(rows, broken, refused))
     }
 
-    /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the transaction is
-    /// aborted.
+    /// Puts the rows into the temporary table and asks. `None`: the server has refused something, and the
+    /// transaction is aborted.
     async fn broken(
         &mut self,
         probe: &Probe,
@@ -278,8 +281,8 @@ impl Salvage<'_> {
         self.answer(probe, &keys.question).await
     }
 
-    /// What the table has against the rows in the question's temporary table. `None`: the server has refused something, and the
-    /// transaction is aborted.
+    /// What the table has against the rows in the question's temporary table. `None`: the server has refused
+    /// something, and the transaction is aborted.
     async fn answer(
         &mut self,
         probe: &Probe,

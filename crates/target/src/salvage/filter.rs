@@ -1,9 +1,10 @@
 //! Rows that do not meet a condition of the table, left out by COPY itself and told by number.
 //!
-//! NOT NULL, CHECK and the bounds of a partition look at one row alone: they can stand behind COPY's WHERE, and a chunk
-//! in which every hundredth row breaks one is sent once, in the form that was made for it. A row that does not meet
-//! them is passed to a function of the session's temporary schema, which tells which of them it was; which row it was, the
-//! server adds, as it does for errors. The function writes nothing and is STABLE, so that COPY goes on to insert many rows at a time.
+//! NOT NULL, CHECK and the bounds of a partition look at one row alone: they can stand behind COPY's WHERE,
+//! and a chunk in which every hundredth row breaks one is sent once, in the form that was made for it. A row
+//! that does not meet them is passed to a function of the session's temporary schema, which tells which of
+//! them it was; which row it was, the server adds, as it does for errors. The function writes nothing and is
+//! STABLE, so that COPY goes on to insert many rows at a time.
 
 use super::{Refused, Salvage, of_rule};
 use crate::check::rules::Rule;
@@ -35,13 +36,14 @@ impl Filter {
         let case =
             |(no, condition): (usize, &&str)| format!("WHEN ({condition}) IS FALSE THEN {FUNCTION}({no})");
         let cases: Vec<String> = conditions.iter().enumerate().map(case).collect();
-        // NOT before an operator would become its negation, for which PostgreSQL 13's COPY looks up no function.
+        // NOT before an operator would become its negation, for which PostgreSQL 13's COPY looks up no
+        // function.
         let condition = format!("CASE {} ELSE true END", cases.join(" "));
         (!rules.is_empty()).then_some(Filter { rules, condition })
     }
 
-    /// This role may make the function, and the conditions mean something to the server outside their constraints.
-    /// Asked in a transaction, which is aborted if not.
+    /// This role may make the function, and the conditions mean something to the server outside their
+    /// constraints. Asked in a transaction, which is aborted if not.
     pub(super) async fn is_feasible(&self, session: &Session, table: &Relation) -> bool {
         let sql =
             format!("{}; SELECT FROM {} WHERE {} LIMIT 0", make_sql(), quote_relation(table), self.condition);
@@ -62,8 +64,9 @@ fn make_sql() -> String {
 }
 
 impl Salvage<'_> {
-    /// Sends the rows in the form that was made for them, without those that do not meet the conditions. `false`: something
-    /// else was refused, or it is not certain which rows were left out; nothing of it is stored then.
+    /// Sends the rows in the form that was made for them, without those that do not meet the conditions.
+    /// `false`: something else was refused, or it is not certain which rows were left out; nothing of it is
+    /// stored then.
     pub(super) async fn copy_filtered(
         &mut self,
         filter: &Filter,

@@ -1,14 +1,15 @@
 //! Rows that the server itself tries, a few at a time.
 //!
-//! What a trigger or an exclusion constraint refuses, no query tells, and COPY tells one row at a time: two round trips and the rows
-//! before it once more. Where such rows are many, those that are left of a chunk go into a temporary table that has no
-//! constraints, each with its number, and a function of the session's temporary schema inserts them from there, a few in a
-//! subtransaction of their own. Which row it was at when one of these fails, a sequence tells, since what sequences give is
-//! never taken back; what fails behind the rows (foreign keys, AFTER triggers) is found by fewer rows at a time. A row is refused
-//! when it was named so, or alone, with all rows before it in the table, as by [`super::show`].
+//! What a trigger or an exclusion constraint refuses, no query tells, and COPY tells one row at a time: two
+//! round trips and the rows before it once more. Where such rows are many, those that are left of a chunk go
+//! into a temporary table that has no constraints, each with its number, and a function of the session's
+//! temporary schema inserts them from there, a few in a subtransaction of their own. Which row it was at when
+//! one of these fails, a sequence tells, since what sequences give is never taken back; what fails behind the
+//! rows (foreign keys, AFTER triggers) is found by fewer rows at a time. A row is refused when it was named
+//! so, or alone, with all rows before it in the table, as by [`super::show`].
 //!
-//! INSERT is not COPY: rules would rewrite it, and triggers for each statement fire for each few rows. Tables that have these are left to
-//! COPY.
+//! INSERT is not COPY: rules would rewrite it, and triggers for each statement fire for each few rows. Tables
+//! that have these are left to COPY.
 
 use super::probe::temporary;
 use super::show::{Showing, Way};
@@ -27,8 +28,9 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Rows of one subtransaction, until it is known what they cost. Measured with a trigger that refuses 1 % of the rows (PostgreSQL 15,
-/// seconds for 200,000): 16 rows 0.52, 32 rows 0.34 to 0.39, 64 rows 0.37 to 0.55, 128 rows 0.53.
+/// Rows of one subtransaction, until it is known what they cost. Measured with a trigger that refuses 1 % of
+/// the rows (PostgreSQL 15, seconds for 200,000): 16 rows 0.52, 32 rows 0.34 to 0.39, 64 rows 0.37 to 0.55,
+/// 128 rows 0.53.
 const WIDTH: i64 = 32;
 const WIDTH_MIN: f64 = 4.0;
 const WIDTH_MAX: f64 = 128.0;
@@ -41,11 +43,13 @@ const AT_ONCE: usize = 4096;
 /// Fewer rows than these are not worth the temporary table.
 const INSERTED_MIN: usize = 256;
 
-/// It is when one of so many rows is refused: a refused row costs COPY about 340 microseconds, and any row here one more than there.
+/// It is when one of so many rows is refused: a refused row costs COPY about 340 microseconds, and any row
+/// here one more than there.
 pub(super) const ONE_OF: usize = 300;
 
-/// The columns `$2` of table `$1` and their types; none, if it has rules, triggers to which a statement's rows are one whole, or foreign
-/// partitions, which may be sent several rows at a time, so that one fails when the next ones were looked at.
+/// The columns `$2` of table `$1` and their types; none, if it has rules, triggers to which a statement's
+/// rows are one whole, or foreign partitions, which may be sent several rows at a time, so that one fails
+/// when the next ones were looked at.
 const FACTS_SQL: &str = concat!(
     "SELECT a.attname::pg_catalog.text, pg_catalog.format_type(a.atttypid, a.atttypmod) \
     FROM pg_catalog.pg_attribute a \
@@ -118,7 +122,8 @@ impl Insertion {
             columns.iter().map(|name| Some(format!("{} {}", quote_ident(name), types.get(name)?))).collect();
         let typed = typed?.join(", ");
         let mark = ledger.map(Ledger::mark_of_variables_sql).unwrap_or_default();
-        // Whatever they are made for is in their names, so that no other load finds the wrong ones in its session.
+        // Whatever they are made for is in their names, so that no other load finds the wrong ones in its
+        // session.
         let mut hasher = DefaultHasher::new();
         (plan.table.oid, quote_relation(plan.stored_in()), &typed, kept, &mark).hash(&mut hasher);
         let digest = hasher.finish();
@@ -147,7 +152,8 @@ impl Insertion {
     }
 }
 
-/// Makes the temporary objects, unless the session has them. What is inserted is found by its number, with no statistics.
+/// Makes the temporary objects, unless the session has them. What is inserted is found by its number, with no
+/// statistics.
 fn make_sql(
     rows: &Relation,
     place: &str,
@@ -190,8 +196,8 @@ fn make_sql(
     format!("DO {}", quote_literal(&block.concat()))
 }
 
-/// The function: stores rows from `first` on, up to `behind`, and tells how many it has stored. Columns are called by their
-/// table, so that variables may have any names.
+/// The function: stores rows from `first` on, up to `behind`, and tells how many it has stored. Columns are
+/// called by their table, so that variables may have any names.
 fn body(
     plan: &TablePlan,
     rows: &Relation,
@@ -267,8 +273,8 @@ fn body(
 }
 
 impl Salvage<'_> {
-    /// Stores what the table takes of these rows; `known` as for [`Salvage::show`]. `false`: they have to be shown to COPY, and nothing of them
-    /// is stored.
+    /// Stores what the table takes of these rows; `known` as for [`Salvage::show`]. `false`: they have to be
+    /// shown to COPY, and nothing of them is stored.
     pub(super) async fn insert_all(
         &mut self,
         rows: &[u64],
@@ -389,8 +395,8 @@ impl Salvage<'_> {
     }
 }
 
-/// Rows of one subtransaction, after so many were tried, and so many of them refused, in this time. More of them share the price of
-/// one; half of them, on average, are stored twice when one fails.
+/// Rows of one subtransaction, after so many were tried, and so many of them refused, in this time. More of
+/// them share the price of one; half of them, on average, are stored twice when one fails.
 fn best_width(tried: usize, refused: usize, elapsed: Duration) -> i64 {
     let wasted_s = refused as f64 * elapsed.as_secs_f64() / (tried as f64).powi(2) / 2.0;
     (SUBTRANSACTION.as_secs_f64() / wasted_s).sqrt().clamp(WIDTH_MIN, WIDTH_MAX) as i64

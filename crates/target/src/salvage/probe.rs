@@ -1,9 +1,9 @@
 //! Rows that the table's constraints refuse, of many rows in a few questions.
 //!
-//! COPY ends at the first row that breaks a constraint, so that finding a thousand of them takes thousands of COPYs. Here the
-//! rows go into a temporary table that has none, each with its number, and the queries of [`crate::check`] say
-//! which of them a constraint does not take. What no query can tell (triggers, exclusion constraints), and what comes in
-//! between, COPY finds: after this, all others are still shown to it.
+//! COPY ends at the first row that breaks a constraint, so that finding a thousand of them takes thousands of
+//! COPYs. Here the rows go into a temporary table that has none, each with its number, and the queries of
+//! [`crate::check`] say which of them a constraint does not take. What no query can tell (triggers, exclusion
+//! constraints), and what comes in between, COPY finds: after this, all others are still shown to it.
 
 use super::filter::Filter;
 use super::of_rule;
@@ -29,15 +29,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio_postgres::types::Type;
 
-/// Nested loops, until the transaction ends. A hundred thousand keys take 60 ms of a table of a million rows so, and 300 by
-/// hashing, which the planner prefers, and which takes longer with each chunk (PostgreSQL 15, Intel Xeon).
+/// Nested loops, until the transaction ends. A hundred thousand keys take 60 ms of a table of a million rows
+/// so, and 300 by hashing, which the planner prefers, and which takes longer with each chunk (PostgreSQL 15,
+/// Intel Xeon).
 const LOOK_UP_SQL: &str = "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// Policies must not hide rows of other tables, which they do not hide from foreign keys: a query that they would hide some from
-/// fails instead.
+/// Policies must not hide rows of other tables, which they do not hide from foreign keys: a query that they
+/// would hide some from fails instead.
 const UNHIDDEN_SQL: &str = "SET LOCAL row_security = off";
 
-/// Another value when what table `$1` demands may be another: no row of the catalog is written without a new `xmin`.
+/// Another value when what table `$1` demands may be another: no row of the catalog is written without a new
+/// `xmin`.
 const STAMP_SQL: &str = "\
     SELECT pg_catalog.hashtextextended(pg_catalog.string_agg(part, ' ' ORDER BY part), 0) FROM ( \
         SELECT pg_catalog.concat('r', xmin) FROM pg_catalog.pg_class WHERE oid = $1 \
@@ -69,7 +71,8 @@ pub(super) struct Question {
     /// Makes the temporary table, which lasts as long as the connection; to be run in a transaction.
     pub(super) make_sql: String,
     rules: Vec<Rule>,
-    /// Each key is looked up by itself, where an index serves: hashing would read the table, which grows, for each chunk anew.
+    /// Each key is looked up by itself, where an index serves: hashing would read the table, which grows, for
+    /// each chunk anew.
     looks_up: bool,
 }
 
@@ -132,8 +135,9 @@ pub(super) struct Broken {
 }
 
 impl Probe {
-    /// Reads what the table demands; `sent` is the load's. `None` where queries would not tell: a trigger may change rows before they are stored,
-    /// policies hide some of them, or this role may not make temporary tables or read the table.
+    /// Reads what the table demands; `sent` is the load's. `None` where queries would not tell: a trigger may
+    /// change rows before they are stored, policies hide some of them, or this role may not make temporary
+    /// tables or read the table.
     ///
     /// # Errors
     /// Those of the session, which is outside a transaction before and after.
@@ -231,8 +235,8 @@ impl Probe {
         Placed::new(&self.plan, Some(0))
     }
 
-    /// Asks about the rows that are in the question's temporary table. Of a row that repeats one which is refused itself nothing
-    /// is said.
+    /// Asks about the rows that are in the question's temporary table. Of a row that repeats one which is
+    /// refused itself nothing is said.
     ///
     /// # Errors
     /// Those of the session; the transaction is aborted then.
@@ -288,8 +292,8 @@ impl Question {
         Some(Question { make_sql, rules, looks_up })
     }
 
-    /// The rules that this role may ask; `None` where it may not make the temporary table, or lock the table for its rows, which
-    /// rights on columns do not allow.
+    /// The rules that this role may ask; `None` where it may not make the temporary table, or lock the table
+    /// for its rows, which rights on columns do not allow.
     async fn feasible(self, session: &Session, plan: &TablePlan) -> Result<Option<Question>> {
         let made = async {
             run(session, &format!("BEGIN; {}", lock_sql(plan))).await?;

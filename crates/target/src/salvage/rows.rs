@@ -54,8 +54,9 @@ pub(super) fn pieces(bytes: &Bytes, places: &Places<'_>, rows: &[u64]) -> Vec<By
     ranges.into_iter().map(|range| bytes.slice(range)).collect()
 }
 
-/// Which of the rows stands at the line that the server names, and whether that is certain. It counts lines, not records, and
-/// not in every version alike: where a row before it has more lines than one, this is a hint for where to cut.
+/// Which of the rows stands at the line that the server names, and whether that is certain. It counts lines,
+/// not records, and not in every version alike: where a row before it has more lines than one, this is a hint
+/// for where to cut.
 pub(super) fn row_of_line(
     bytes: &[u8],
     places: &Places<'_>,

@@ -1,10 +1,11 @@
 //! Keys of rows that were sent before, as far as a fixed amount of memory can tell.
 //!
-//! A Bloom filter of words, as Putze, Sanders and Singler describe (Cache-, Hash- and Space-Efficient Bloom Filters, 2007): the
-//! bits of a key stand in one word, so that it takes one access to memory. What it has not seen was not added. Of four
-//! million keys it takes one in a hundred for seen that was not, of sixteen million one in six; what it takes for seen is looked up, so
-//! that a wrong answer costs time only. Keys that others store meanwhile it does not know: it is
-//! believed only while it would have told all rows of the last chunk about which the server was asked.
+//! A Bloom filter of words, as Putze, Sanders and Singler describe (Cache-, Hash- and Space-Efficient Bloom
+//! Filters, 2007): the bits of a key stand in one word, so that it takes one access to memory. What it has
+//! not seen was not added. Of four million keys it takes one in a hundred for seen that was not, of sixteen
+//! million one in six; what it takes for seen is looked up, so that a wrong answer costs time only. Keys that
+//! others store meanwhile it does not know: it is believed only while it would have told all rows of the last
+//! chunk about which the server was asked.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,11 +16,12 @@ use twox_hash::XxHash3_64;
 const WORDS: usize = 1 << 20;
 /// Bits of a key.
 const KEY_BITS: u32 = 4;
-/// So many words are looked at before the first of them is changed: they come from memory side by side. A change, which
-/// no other read may pass, would wait for each of them alone.
+/// So many words are looked at before the first of them is changed: they come from memory side by side. A
+/// change, which no other read may pass, would wait for each of them alone.
 const AT_ONCE: usize = 16;
 
-/// The keys that a load has sent, of all its tables, so that it takes the memory once; none before the first key.
+/// The keys that a load has sent, of all its tables, so that it takes the memory once; none before the first
+/// key.
 pub struct SentKeys {
     /// Nobody can choose keys that look alike.
     seed: u64,

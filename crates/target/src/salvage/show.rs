@@ -1,9 +1,9 @@
 //! Rows are shown to COPY, which says which of them the table does not take.
 //!
-//! What a COPY refuses is cut at the row that the server names, or in the middle if it names none, and the parts are shown again,
-//! in the order of the file. Where rows break constraints or a trigger raises, this is the whole price of a bad row, and
-//! mostly round trips: so a savepoint is sent together with the COPY under it, and a row that was named for sure is not shown
-//! again, if the rows before it go in as one.
+//! What a COPY refuses is cut at the row that the server names, or in the middle if it names none, and the
+//! parts are shown again, in the order of the file. Where rows break constraints or a trigger raises, this is
+//! the whole price of a bad row, and mostly round trips: so a savepoint is sent together with the COPY under
+//! it, and a row that was named for sure is not shown again, if the rows before it go in as one.
 
 use super::insertion::ONE_OF;
 use super::rows::{Places, pieces, row_of_line};
@@ -17,15 +17,17 @@ use futures_util::future;
 use howdah_model::{Error, Result};
 use tokio_postgres::Statement;
 
-/// Rows of so many bytes of a chunk are shown at once: those before the one that is refused were stored in vain. Measured with
-/// 4 million rows (330 MB), 1 % of which repeat a key, 30 rows or 600,000 behind it, medians of 3 runs: all at once 4.6 and 4.6 s, 4 MiB
-/// 4.4 and 4.5 s, 2 MiB 4.4 and 4.6 s, 1 MiB 4.3 and 4.7 s.
+/// Rows of so many bytes of a chunk are shown at once: those before the one that is refused were stored in
+/// vain. Measured with 4 million rows (330 MB), 1 % of which repeat a key, 30 rows or 600,000 behind it,
+/// medians of 3 runs: all at once 4.6 and 4.6 s, 4 MiB 4.4 and 4.5 s, 2 MiB 4.4 and 4.6 s, 1 MiB 4.3 and 4.7
+/// s.
 const SHOWN_BYTES: usize = 4 << 20;
 
 /// So few rows cost a COPY no more than its statement.
 const AT_ONCE_MIN: usize = 64;
 
-/// After so many rows of a chunk that broke constraints, the server is asked about the rest: each has cost two COPYs.
+/// After so many rows of a chunk that broke constraints, the server is asked about the rest: each has cost
+/// two COPYs.
 pub(super) const BROKEN_MAX: usize = 8;
 /// About fewer rows it is not asked.
 pub(super) const ASKED_MIN: usize = 1000;
@@ -69,8 +71,8 @@ struct Named {
 }
 
 impl Salvage<'_> {
-    /// Shows rows to COPY, all at once, then what was refused in parts. `known` are refused already;
-    /// of these, only those before a row count when it is asked whether that is too much. If so many rows break
+    /// Shows rows to COPY, all at once, then what was refused in parts. `known` are refused already; of
+    /// these, only those before a row count when it is asked whether that is too much. If so many rows break
     /// constraints that asking about the rest is cheaper, the number of rows that were looked at comes back.
     pub(super) async fn show(
         &mut self,
@@ -81,7 +83,8 @@ impl Salvage<'_> {
     ) -> Result<Option<usize>, ChunkError> {
         let part = |first: usize, end: usize, is_fresh: bool| Part { first, end, is_fresh };
         let mut parts = vec![part(0, rows.len(), true)];
-        // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at once.
+        // A COPY that fails has been sent whole: where bad records stand close together, fewer rows go at
+        // once.
         let at_once_max = match showing.way {
             Way::AsInFile(_, Some(_)) => Placed::rows_at_once(rows.len(), self.chunk.bytes.len()),
             _ => rows.len().saturating_mul(SHOWN_BYTES).div_ceil(self.chunk.bytes.len().max(1)),
@@ -125,7 +128,8 @@ impl Salvage<'_> {
                 },
             };
             if let [row] = some {
-                // A row before the one that was named, refused when COPY was over (a foreign key): it was in the way, perhaps.
+                // A row before the one that was named, refused when COPY was over (a foreign key): it was in
+                // the way, perhaps.
                 told = None;
                 broken += usize::from(is_of_constraint(&error));
                 refused.push(Refused { row: *row, error });
@@ -155,8 +159,9 @@ impl Salvage<'_> {
             }
             Way::AsInFile(places, _) => row_of_line(&self.chunk.bytes, places, rows, line)?,
         };
-        // A constraint, or RAISE. Lines are less certain of what is told while COPY reads (a quote that is left open), and while
-        // it writes up to a thousand rows at once (one that is too large for a page: `CopyMultiInsertBufferFlush`).
+        // A constraint, or RAISE. Lines are less certain of what is told while COPY reads (a quote that is
+        // left open), and while it writes up to a thousand rows at once (one that is too large for a page:
+        // `CopyMultiInsertBufferFlush`).
         let of_one_row = is_of_constraint(error) || is_raised(error);
         Some(Named { at, for_sure: one_line_each && of_one_row })
     }

@@ -1,9 +1,10 @@
-//! Keys that the table holds when the first rows turn out to repeat some, learnt so that not each key of each further chunk has
-//! to be looked up there.
+//! Keys that the table holds when the first rows turn out to repeat some, learnt so that not each key of each
+//! further chunk has to be looked up there.
 //!
-//! They are read once a load, by COPY as the client writes them, into the filter of [`super::seen`]: those that were there before, and those
-//! of the chunks that are in. Looking up a key takes the server longer than to send one, so it is worth it where the table is no larger than
-//! what is still to come. What is missed, of sessions that store their chunks meanwhile, COPY tells.
+//! They are read once a load, by COPY as the client writes them, into the filter of [`super::seen`]: those
+//! that were there before, and those of the chunks that are in. Looking up a key takes the server longer than
+//! to send one, so it is worth it where the table is no larger than what is still to come. What is missed, of
+//! sessions that store their chunks meanwhile, COPY tells.
 
 use super::Salvage;
 use super::probe::{KnownKey, KnownKeys, Probe};
@@ -28,8 +29,8 @@ struct Learner<'a> {
 }
 
 impl Salvage<'_> {
-    /// Learns them, if nobody has before and the table is smaller than what is to come. The savepoint is fresh before; afterwards it may
-    /// be spoilt.
+    /// Learns them, if nobody has before and the table is smaller than what is to come. The savepoint is
+    /// fresh before; afterwards it may be spoilt.
     pub(super) async fn learn(
         &mut self,
         probe: &Probe,

@@ -1,7 +1,7 @@
 //! Rows as the client has written them in COPY's binary format, to be cut.
 //!
-//! Source of the format: PostgreSQL documentation, COPY, "Binary Format". Each piece holds whole rows; the first begins with
-//! the header, the last ends with the trailer.
+//! Source of the format: PostgreSQL documentation, COPY, "Binary Format". Each piece holds whole rows; the
+//! first begins with the header, the last ends with the trailer.
 
 use super::seen::Seen;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -21,8 +21,9 @@ const PIECE_BYTES: usize = 64 << 10;
 /// So many bytes of keys are held at a time.
 const KEYS_BYTES: usize = 1 << 20;
 
-/// So far ahead of the row that is read its bytes are fetched from memory. Of a load of 4 million rows of 75 bytes that took the
-/// client 2 s of CPU, finding where they begin took 0.25 s without that, and 0.08 s with it.
+/// So far ahead of the row that is read its bytes are fetched from memory. Of a load of 4 million rows of 75
+/// bytes that took the client 2 s of CPU, finding where they begin took 0.25 s without that, and 0.08 s with
+/// it.
 const AHEAD_BYTES: usize = 1 << 10;
 
 /// A unique key by the fields of a row.
@@ -38,7 +39,8 @@ pub(super) struct Written<'a> {
     pieces: Vec<&'a Bytes>,
     /// Records that are not among them, in order.
     aside: Vec<u64>,
-    /// The number of each row's piece, and where it begins in that: 8 bytes for a row, which has 10 at the least.
+    /// The number of each row's piece, and where it begins in that: 8 bytes for a row, which has 10 at the
+    /// least.
     starts: Vec<(u32, u32)>,
     /// Where the rows of each piece end.
     ends: Vec<usize>,
@@ -108,7 +110,8 @@ impl<'a> Written<'a> {
         for (no, piece) in (0..).zip(&self.pieces) {
             let mut at = if no == 0 { HEADER.len() } else { 0 };
             while let Some(end) = row_end(piece, at) {
-                // Where a field ends is known only when its length has come from memory; what is behind must not wait for that.
+                // Where a field ends is known only when its length has come from memory; what is behind must
+                // not wait for that.
                 black_box(piece.get(end + AHEAD_BYTES).copied());
                 self.starts.push((no, u32::try_from(at).ok()?));
                 at = end;
@@ -149,8 +152,8 @@ impl<'a> Written<'a> {
         (no as usize, start as usize..end)
     }
 
-    /// Rows of the record's number and these fields, from this record on, as many as are held at a time; and how many these are.
-    /// Of all records or only of those that are `chosen`, which are in order.
+    /// Rows of the record's number and these fields, from this record on, as many as are held at a time; and
+    /// how many these are. Of all records or only of those that are `chosen`, which are in order.
     pub(super) fn keys(&self, fields: &[usize], record: u64, chosen: Option<&[u64]>) -> Option<Keys> {
         let (mut pieces, mut piece, mut bytes, mut rows) = (Vec::new(), BytesMut::from(HEADER), 0, 0);
         let mut next = record;
@@ -174,8 +177,9 @@ impl<'a> Written<'a> {
         Some(Keys { pieces, rows, next })
     }
 
-    /// Looks for keys that have the very bytes of one before: what is stored from the same bytes is the same to any index. Values
-    /// may be equal and not be written alike. `known` are all keys of a row, each with what was seen of it before.
+    /// Looks for keys that have the very bytes of one before: what is stored from the same bytes is the same
+    /// to any index. Values may be equal and not be written alike. `known` are all keys of a row, each with
+    /// what was seen of it before.
     pub(super) fn repeats<'k>(&self, known: impl Iterator<Item = (&'k UniqueKey, &'k Seen)>) -> Repeats {
         let mut repeats = Repeats::default();
         for (key_no, (unique, before)) in known.enumerate() {
@@ -297,7 +301,8 @@ pub(super) fn row_end(piece: &[u8], at: usize) -> Option<usize> {
     (end <= piece.len()).then_some(end)
 }
 
-/// Tells the fields of the row that begins here, so many at most, each with its length before it. `None` at the trailer.
+/// Tells the fields of the row that begins here, so many at most, each with its length before it. `None` at
+/// the trailer.
 fn read_fields<'a>(row: &'a [u8], fields_max: usize, mut tell: impl FnMut(&'a [u8])) -> Option<()> {
     let (count, mut rest) = row.split_first_chunk()?;
     let count = usize::try_from(i16::from_be_bytes(*count)).ok()?;

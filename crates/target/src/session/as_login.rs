@@ -1,5 +1,6 @@
-//! What the server answers by the role in force though it is about sessions, which belong to the role that has logged in: when they began,
-//! what they wait for, and whether they may be ended. The two differ where a role, a database or a pooler sets `role`.
+//! What the server answers by the role in force though it is about sessions, which belong to the role that
+//! has logged in: when they began, what they wait for, and whether they may be ended. The two differ where a
+//! role, a database or a pooler sets `role`.
 
 use super::{Backend, Session, settings};
 use crate::error::session_error;
@@ -12,8 +13,8 @@ const OF_SESSION_SQL: &str = "\
     FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
 
 impl Session {
-    /// The rows of a query about sessions, of this role or others, asked as the role in force where that may see all of them, else as the
-    /// one that has logged in. The session must be in no transaction.
+    /// The rows of a query about sessions, of this role or others, asked as the role in force where that may
+    /// see all of them, else as the one that has logged in. The session must be in no transaction.
     ///
     /// # Errors
     /// Those of the session.
@@ -47,7 +48,8 @@ impl Session {
         begun.and(ended).and(rows)
     }
 
-    /// Keeps values out of the server's log where only the role that has logged in may; gives the server process behind the session.
+    /// Keeps values out of the server's log where only the role that has logged in may; gives the server
+    /// process behind the session.
     pub(super) async fn set_up_as_login(&self) -> Result<Backend> {
         let keep_out = settings::log_no_values_sql(self.server_version / 10_000);
         // One transaction, as all that is sent together.

@@ -1,8 +1,9 @@
-//! The bound of a partition, as `pg_get_expr(relpartbound)` prints it: `DEFAULT`, `FOR VALUES IN ('a', NULL)`,
-//! `FOR VALUES FROM ('2024-01-01', MINVALUE) TO (...)`, `FOR VALUES WITH (modulus 4, remainder 0)`.
+//! The bound of a partition, as `pg_get_expr(relpartbound)` prints it: `DEFAULT`,
+//! `FOR VALUES IN ('a', NULL)`, `FOR VALUES FROM ('2024-01-01', MINVALUE) TO (...)`,
+//! `FOR VALUES WITH (modulus 4, remainder 0)`.
 //!
-//! Source: `get_rule_expr` for `PartitionBoundSpec`, `get_const_expr` and `simple_quote_literal` in PostgreSQL's
-//! `ruleutils.c`.
+//! Source: `get_rule_expr` for `PartitionBoundSpec`, `get_const_expr` and `simple_quote_literal` in
+//! PostgreSQL's `ruleutils.c`.
 
 use howdah_model::route::{Bound, Edge};
 

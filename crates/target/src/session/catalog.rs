@@ -20,9 +20,9 @@ const OF_CLOSED_SCHEMA: &str = "(SELECT pg_catalog.cardinality(p) = 2 AND n.nspn
 /// NAMEDATALEN - 1, as servers are built that nobody has changed (src/include/pg_config_manual.h).
 const NAME_BYTES: usize = 63;
 
-/// Relation and columns in one answer: a relation without columns gives one row of nulls.
-/// `tgtype & 68 = 68` is a trigger that is INSTEAD OF (64) and INSERT (4); `tgtype & 7 = 7` one that is FOR EACH ROW
-/// (1), BEFORE (2) and INSERT, which may give any column its value.
+/// Relation and columns in one answer: a relation without columns gives one row of nulls. `tgtype & 68 = 68`
+/// is a trigger that is INSTEAD OF (64) and INSERT (4); `tgtype & 7 = 7` one that is FOR EACH ROW (1), BEFORE
+/// (2) and INSERT, which may give any column its value.
 const TABLE_SQL: &str = concat!(
     "SELECT c.oid, n.nspname, c.relname, c.relkind::text, a.attname, \
            pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.attnotnull, \
@@ -125,8 +125,9 @@ pub async fn new_relation(session: &Session, written_name: &str) -> Result<Relat
     }
 }
 
-/// Those of these names under which no table is, and the relations that CREATE TABLE would make, in one round trip. A name that is
-/// left out is another's, or has to be asked for alone: that tells what is wrong with it.
+/// Those of these names under which no table is, and the relations that CREATE TABLE would make, in one round
+/// trip. A name that is left out is another's, or has to be asked for alone: that tells what is wrong with
+/// it.
 ///
 /// # Errors
 /// Those of the session.
@@ -193,7 +194,8 @@ async fn expect_whole(session: &Session, written_name: &str) -> Result<()> {
         .with_hint("name the table with --table; of files that name it ({table}), give them shorter names"))
 }
 
-/// Whether money is written with a decimal point in this session (`lc_monetary`, src/backend/utils/adt/cash.c).
+/// Whether money is written with a decimal point in this session (`lc_monetary`,
+/// src/backend/utils/adt/cash.c).
 ///
 /// # Errors
 /// Those of the session.

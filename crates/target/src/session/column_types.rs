@@ -1,5 +1,5 @@
-//! What the client has to know of columns before it writes their values in COPY's binary format. Columns enter;
-//! how the values of each are written leaves, with what must stay as it is. One round trip.
+//! What the client has to know of columns before it writes their values in COPY's binary format. Columns
+//! enter; how the values of each are written leaves, with what must stay as it is. One round trip.
 
 use super::Session;
 use howdah_model::{BinaryType, Result, Table};
@@ -25,8 +25,8 @@ const BUILT_IN_SQL: &str = "\
         FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.text[])) \
              WITH ORDINALITY AS a(oid, name, no)) ";
 
-/// The same for other types. A column's may not exist yet under its OID (a table that is going to be made): then its name is resolved.
-/// Each row is a type that a column has, or that such a type is made of.
+/// The same for other types. A column's may not exist yet under its OID (a table that is going to be made):
+/// then its name is resolved. Each row is a type that a column has, or that such a type is made of.
 const TYPES_SQL: &str = "\
     WITH RECURSIVE asked AS ( \
         SELECT no, CASE WHEN oid <> 0::pg_catalog.oid THEN oid ELSE pg_catalog.to_regtype(name)::pg_catalog.oid END AS oid \

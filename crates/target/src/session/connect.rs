@@ -34,7 +34,8 @@ const SERVER_VERSION_MIN: u32 = 130_000;
 /// invalid_password: what a server says of a wrong one, and this of one that it wants and nobody has given.
 pub const PASSWORD_MISSING: &str = sqlstate::INVALID_PASSWORD;
 
-/// What the library says of a server without TLS, and of a password that the server wants and nobody has given.
+/// What the library says of a server without TLS, and of a password that the server wants and nobody has
+/// given.
 const NO_TLS: &str = "server does not support TLS";
 const NO_PASSWORD: &str = "password missing";
 
@@ -47,8 +48,8 @@ struct Failure {
     try_next: bool,
 }
 
-/// Opens a session with the first host that will do. A password that a command has printed a while ago, and that the server does not
-/// take any more, is asked for anew.
+/// Opens a session with the first host that will do. A password that a command has printed a while ago, and
+/// that the server does not take any more, is asked for anew.
 pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
     let Some(command) = &info.password_command else { return connect_first(info).await };
     let with = |password: &str| {
@@ -125,12 +126,14 @@ impl Conninfo {
         self.is_server.store(false, Relaxed);
     }
 
-    /// Sessions that are opened from now on look for the ledger in this schema (unquoted name), at no further round trip.
+    /// Sessions that are opened from now on look for the ledger in this schema (unquoted name), at no further
+    /// round trip.
     pub fn look_for_ledger(&self, schema: &str) {
         self.ledger_seen.look_for(schema);
     }
 
-    /// A pooler stands before the server that has one session for this role, as the last look at it has found.
+    /// A pooler stands before the server that has one session for this role, as the last look at it has
+    /// found.
     pub fn is_pool_of_one(&self) -> bool {
         self.is_alone.load(Relaxed)
     }
@@ -210,8 +213,9 @@ async fn connect_address(
 type Opened = (tokio_postgres::Client, Driver, Arc<Infos>, u32);
 type Driver = std::pin::Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
 
-/// The first bytes of another protocol (`SSH-`) may be taken for the length of a message, whose rest never comes. Who is slow to answer is
-/// looked at beside; `None` is for who is no server. One that is known as a server is not asked.
+/// The first bytes of another protocol (`SSH-`) may be taken for the length of a message, whose rest never
+/// comes. Who is slow to answer is looked at beside; `None` is for who is no server. One that is known as a
+/// server is not asked.
 async fn open_watched(
     way: &Way<'_>,
     stream: Option<UnixStream>,
@@ -292,10 +296,10 @@ where
     (client, Box::pin(drive(connection, Arc::clone(&infos))), infos, major)
 }
 
-/// A unix socket wakes its writer only when a fourth of what it holds is left. Of the usual 208 KiB the server has read that
-/// before we are awake on a busy machine: its sessions waited for data for a tenth of the load of title.principals, which took
-/// 1.22 s, 1.19 s with 416 KiB (all that Linux grants to anybody) and 1.18 s with more (medians of 11 runs, two sessions, 2 CPUs).
-/// TCP finds its size by itself.
+/// A unix socket wakes its writer only when a fourth of what it holds is left. Of the usual 208 KiB the
+/// server has read that before we are awake on a busy machine: its sessions waited for data for a tenth of
+/// the load of title.principals, which took 1.22 s, 1.19 s with 416 KiB (all that Linux grants to anybody)
+/// and 1.18 s with more (medians of 11 runs, two sessions, 2 CPUs). TCP finds its size by itself.
 const UNIX_SEND_BYTES: usize = 1 << 20;
 
 /// `None` for a host that is reached by TCP.
@@ -380,7 +384,8 @@ async fn start(opened: Opened, way: &Way<'_>, attrs: SessionAttrs) -> Result<Ses
     Ok(session)
 }
 
-/// Once is enough for all sessions of one description, until one of them is lost: another server may be there then.
+/// Once is enough for all sessions of one description, until one of them is lost: another server may be there
+/// then.
 async fn refuse_pool_of_transactions(session: &Session, way: &Way<'_>) -> Result<(), Failure> {
     if way.info.is_server.load(Relaxed) {
         return Ok(());
@@ -454,7 +459,8 @@ fn unreachable(host: &Host, cause: &str) -> Failure {
     Failure { error, try_next: true }
 }
 
-/// What came was no message of the protocol, or of TLS, or ended within one; who does not read what it was sent resets the connection.
+/// What came was no message of the protocol, or of TLS, or ended within one; who does not read what it was
+/// sent resets the connection.
 fn is_garbled(error: &tokio_postgres::Error) -> bool {
     let Some(io) = io_source(error) else { return false };
     matches!(tls_cause(io), Some(rustls::Error::InvalidMessage(_)))
@@ -471,7 +477,8 @@ fn of_another_protocol(host: &Host) -> Failure {
     Failure { error, try_next: false }
 }
 
-/// The server refuses what a variable of the environment gives. Its message names the parameter, and the value, which is left out.
+/// The server refuses what a variable of the environment gives. Its message names the parameter, and the
+/// value, which is left out.
 fn not_set(error: &tokio_postgres::Error, info: &Conninfo) -> Option<Error> {
     let db = error.as_db_error().filter(|db| *db.code() == SqlState::INVALID_PARAMETER_VALUE)?;
     let told = db.message().to_ascii_lowercase();

@@ -43,8 +43,8 @@ pub(super) enum SessionAttrs {
     Primary,
     Standby,
     PreferStandby,
-    /// Rows can be written there, if that is so anywhere. Not a choice of libpq's, whose own default takes the first host,
-    /// where a load can do nothing if that is a standby.
+    /// Rows can be written there, if that is so anywhere. Not a choice of libpq's, whose own default takes
+    /// the first host, where a load can do nothing if that is a standby.
     PreferReadWrite,
 }
 
@@ -169,8 +169,8 @@ impl Conninfo {
         self.password_command = None;
     }
 
-    /// Runs this command for the password of new sessions; `None`: no command, whatever the environment says. A password that is not
-    /// used for that is warned of.
+    /// Runs this command for the password of new sessions; `None`: no command, whatever the environment says.
+    /// A password that is not used for that is warned of.
     pub fn set_password_command(&mut self, command: Option<&str>) {
         if self.holds_password && command.is_some() {
             self.warnings.push(UNUSED_PASSWORD.to_owned());
@@ -178,7 +178,8 @@ impl Conninfo {
         self.password_command = command.map(|command| Arc::new(PasswordCommand::new(command)));
     }
 
-    /// What the password file says now, as tokens in it are renewed; what it said at first where it says nothing any more.
+    /// What the password file says now, as tokens in it are renewed; what it said at first where it says
+    /// nothing any more.
     pub(super) fn password(&self, host: &Host) -> Option<String> {
         let file = self.password_file.as_deref();
         file.and_then(|file| self.look_up(file, host, |_| {})).or_else(|| host.password.clone())
@@ -280,7 +281,8 @@ fn add_environment(words: &mut Words, around: &Surroundings) {
     }
 }
 
-/// Left out, it would be as if it were not set, and the default may be another server or no check of its certificate.
+/// Left out, it would be as if it were not set, and the default may be another server or no check of its
+/// certificate.
 fn refuse_unreadable(around: &Surroundings) -> Result<()> {
     let is_ours = |name: &&String| *name == PASSWORD_COMMAND || keyword::is_variable(name);
     match around.unreadable.iter().find(is_ours) {
@@ -327,8 +329,8 @@ fn invalid(name: &str, text: &str, expected: &str) -> Error {
     Error::new(ErrorKind::Usage, format!("invalid {name} value: \"{text}\", expected {expected}"))
 }
 
-/// One of several words. As in libpq an empty one is none of them, unless it stands among them: what an unset variable of a script leaves of
-/// `sslmode=$MODE` must not be the weak default.
+/// One of several words. As in libpq an empty one is none of them, unless it stands among them: what an unset
+/// variable of a script leaves of `sslmode=$MODE` must not be the weak default.
 fn choice<T: Copy>(words: &Words, name: &str, default: T, choices: &[(&str, T)]) -> Result<T> {
     let Some(text) = words.get(name) else { return Ok(default) };
     match choices.iter().find(|(word, _)| *word == text) {

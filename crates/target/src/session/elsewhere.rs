@@ -1,14 +1,15 @@
-//! Tables whose rows lie in other tables, though the catalog tells them as plain ones: those that others inherit from,
-//! hypertables of TimescaleDB and distributed tables of Citus. They have no pages of their own, however many rows they
-//! have; ONLY means none of these; and their keys do not come back as those of plain tables do.
+//! Tables whose rows lie in other tables, though the catalog tells them as plain ones: those that others
+//! inherit from, hypertables of TimescaleDB and distributed tables of Citus. They have no pages of their own,
+//! however many rows they have; ONLY means none of these; and their keys do not come back as those of plain
+//! tables do.
 
 use super::Session;
 use crate::error::session_error;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Whether others inherit from the table, and whether the catalogs of the two extensions are there. A superuser's tables
-/// alone are such a catalog: a view of somebody else would run what he likes.
+/// Whether others inherit from the table, and whether the catalogs of the two extensions are there. A
+/// superuser's tables alone are such a catalog: a view of somebody else would run what he likes.
 const SIGNS_SQL: &str = "\
     WITH catalogs AS ( \
         SELECT n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -1,7 +1,7 @@
 //! Which file encodings the server can read, and small conversions left to it.
 //!
-//! The names are PostgreSQL's (<https://www.postgresql.org/docs/current/multibyte.html>), spelled as loosely as the
-//! server takes them.
+//! The names are PostgreSQL's (<https://www.postgresql.org/docs/current/multibyte.html>), spelled as loosely
+//! as the server takes them.
 
 use crate::error::session_error;
 use crate::session::Session;

@@ -1,4 +1,5 @@
-//! How rows go on to another server: `postgres_fdw` sends each row by itself unless it is told to send many at once.
+//! How rows go on to another server: `postgres_fdw` sends each row by itself unless it is told to send many
+//! at once.
 
 use super::Session;
 use crate::sql::{quote_ident, quote_relation};
@@ -7,13 +8,14 @@ use howdah_model::{Relation, Result, Table};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// From so many rows at once on, more gain little: what is left is the time of the rows, not of the round trips.
+/// From so many rows at once on, more gain little: what is left is the time of the rows, not of the round
+/// trips.
 const BATCH_ROWS_ENOUGH: u64 = 100;
 /// COPY sends rows of a foreign table in batches since this version; INSERT did so before.
 const COPY_BATCHES_SINCE: u32 = 160_000;
 
-/// The foreign tables of `postgres_fdw`, by its handler as the wrapper may have any name, with what an option of the table says, and
-/// one of the server.
+/// The foreign tables of `postgres_fdw`, by its handler as the wrapper may have any name, with what an option
+/// of the table says, and one of the server.
 const FOREIGN_SQL: &str = "\
     SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text, s.srvname::pg_catalog.text, \
            (SELECT o.option_value FROM pg_catalog.pg_options_to_table(f.ftoptions) o WHERE o.option_name = 'batch_size'), \
@@ -60,8 +62,8 @@ impl Slow {
     }
 }
 
-/// SQL that is true where the row `c` of `pg_class` is a foreign table that takes no rows: its wrapper says so (8 is INSERT), or has no
-/// handler, which asking it would fail for.
+/// SQL that is true where the row `c` of `pg_class` is a foreign table that takes no rows: its wrapper says
+/// so (8 is INSERT), or has no handler, which asking it would fail for.
 macro_rules! takes_no_rows {
     () => {
         "c.relkind = 'f' AND CASE WHEN EXISTS ( \
@@ -73,7 +75,8 @@ macro_rules! takes_no_rows {
 }
 pub(super) use takes_no_rows;
 
-/// Partitions that take no rows, which the server says when the first comes: one that holds what is old may be meant so.
+/// Partitions that take no rows, which the server says when the first comes: one that holds what is old may
+/// be meant so.
 const CLOSED_SQL: &str = concat!(
     "SELECT n.nspname::pg_catalog.text, c.relname::pg_catalog.text \
      FROM tree JOIN pg_catalog.pg_class c ON c.oid = tree.oid \

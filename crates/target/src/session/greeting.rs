@@ -1,5 +1,6 @@
-//! Whether what listens at an address speaks PostgreSQL's protocol at all. Asked where its answer to a start was no message of that:
-//! trying again helps against a server that was cut off in the middle of one, and against no web server.
+//! Whether what listens at an address speaks PostgreSQL's protocol at all. Asked where its answer to a start
+//! was no message of that: trying again helps against a server that was cut off in the middle of one, and
+//! against no web server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -12,7 +13,8 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// Whoever says nothing is taken for a PostgreSQL server: nothing is known of it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
-/// It answers SSLRequest as no PostgreSQL server does: with other than one byte, `S` or `N`, or the message of an error.
+/// It answers SSLRequest as no PostgreSQL server does: with other than one byte, `S` or `N`, or the message
+/// of an error.
 pub(super) async fn is_of_another_protocol(address: Option<IpAddr>, port: u16) -> bool {
     let Some(address) = address else { return false };
     let asking = async {

@@ -33,7 +33,8 @@ pub(super) struct Host {
     pub(super) address: Address,
     pub(super) port: u16,
     pub(super) password: Option<String>,
-    /// Nobody has named this directory, and anybody may listen there: the server has to be looked at before it is told anything.
+    /// Nobody has named this directory, and anybody may listen there: the server has to be looked at before
+    /// it is told anything.
     pub(super) is_guessed: bool,
 }
 

@@ -1,12 +1,13 @@
-//! Whether the ledger was there when a session was opened. To read tables that are not there is an error, which stands in the server's log
-//! for its owner to wonder at: the first load of a database would leave a dozen of them.
+//! Whether the ledger was there when a session was opened. To read tables that are not there is an error,
+//! which stands in the server's log for its owner to wonder at: the first load of a database would leave a
+//! dozen of them.
 
 use crate::sql::quote_literal;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Who was told that the ledger is not there goes by the newest answer, until one says that it is: answers come in any order, and that it
-/// is gone again is what statements are left to find out.
+/// Who was told that the ledger is not there goes by the newest answer, until one says that it is: answers
+/// come in any order, and that it is gone again is what statements are left to find out.
 const UNKNOWN: u8 = 0;
 const ABSENT: u8 = 1;
 const THERE: u8 = 2;
@@ -29,7 +30,8 @@ impl LedgerSeen {
         }
     }
 
-    /// The column of a query that [`LedgerSeen::saw`] reads. Nothing is known yet of where the session looks for operators.
+    /// The column of a query that [`LedgerSeen::saw`] reads. Nothing is known yet of where the session looks
+    /// for operators.
     pub(super) fn column_sql(&self) -> String {
         let Some(schema) = self.schema.lock().clone() else { return "NULL".to_owned() };
         format!(

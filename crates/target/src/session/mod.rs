@@ -254,8 +254,8 @@ impl Session {
         self.prepared.contains_key(sql)
     }
 
-    /// Prepares those of these statements that are not, once a session and in one flight. One that cannot be prepared tells
-    /// why when it is run.
+    /// Prepares those of these statements that are not, once a session and in one flight. One that cannot be
+    /// prepared tells why when it is run.
     pub(crate) async fn prepare_ahead(&mut self, statements: &[(&str, Vec<Type>)]) {
         let missing: Vec<_> = statements.iter().filter(|(sql, _)| !self.has_prepared(sql)).collect();
         let preparing = missing.iter().map(|(sql, types)| self.client.prepare_typed(sql, types));

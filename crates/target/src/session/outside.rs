@@ -1,5 +1,5 @@
-//! The parsers of what comes from files and command lines of other people, and of what servers say, for the fuzzer alone: text
-//! enters, and nothing leaves but what was understood.
+//! The parsers of what comes from files and command lines of other people, and of what servers say, for the
+//! fuzzer alone: text enters, and nothing leaves but what was understood.
 
 use super::bounds::{self, BoundOf};
 use super::pgpass::{self, Login};
@@ -33,7 +33,8 @@ pub fn partition_bound(text: &str) -> Option<Bound> {
     }
 }
 
-/// The line and the column that the context of a server's error names, of a COPY into `public.t` with these columns.
+/// The line and the column that the context of a server's error names, of a COPY into `public.t` with these
+/// columns.
 pub fn error_spot(context: &str, columns: &[String]) -> Option<(u64, Option<String>)> {
     let relation = Relation { schema: "public".to_owned(), name: "t".to_owned() };
     server_error::find_spot(context, &relation, columns).map(|spot| (spot.line, spot.column))

@@ -1,8 +1,9 @@
-//! The partitions of a table, as far as the client can route rows to them. A partitioned table enters; a [`RoutePlan`]
-//! leaves, or the reason why there is none. One transaction that reads.
+//! The partitions of a table, as far as the client can route rows to them. A partitioned table enters; a
+//! [`RoutePlan`] leaves, or the reason why there is none. One transaction that reads.
 //!
-//! A leaf gets rows directly only where that comes to the same as rows that go through the table: its columns that are not sent have
-//! the same defaults, no trigger of a statement would fire or not fire, no policy hides behind it, and the role may.
+//! A leaf gets rows directly only where that comes to the same as rows that go through the table: its columns
+//! that are not sent have the same defaults, no trigger of a statement would fire or not fire, no policy
+//! hides behind it, and the role may.
 
 use super::Session;
 use super::bounds::{self, BoundOf};
@@ -18,8 +19,9 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-/// The table and all below it, parents before their partitions. Columns that some versions lack are looked up in a row
-/// made to JSON. An expression that names no column is spelled without its table, whose lock some versions would wait for. `tgtype & 5 = 4` is a trigger FOR EACH STATEMENT (1 is not set) ON INSERT (4).
+/// The table and all below it, parents before their partitions. Columns that some versions lack are looked up
+/// in a row made to JSON. An expression that names no column is spelled without its table, whose lock some
+/// versions would wait for. `tgtype & 5 = 4` is a trigger FOR EACH STATEMENT (1 is not set) ON INSERT (4).
 const NODES_SQL: &str = "\
     SELECT c.oid, tree.parent, n.nspname::pg_catalog.text, c.relname::pg_catalog.text, c.relkind::pg_catalog.text, \
            c.relrowsecurity, pg_catalog.has_table_privilege(c.oid, 'INSERT'), \
@@ -88,7 +90,8 @@ pub struct Locks {
     pub room: u64,
 }
 
-/// Each backend that there may be has its share. A session that COPY has led to a partition holds it and its indexes until its transaction ends.
+/// Each backend that there may be has its share. A session that COPY has led to a partition holds it and its
+/// indexes until its transaction ends.
 const LOCKS_SQL: &str = "\
     SELECT (SELECT count(*) FROM tree) + (SELECT count(*) FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid), \
            pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int8 \
@@ -134,7 +137,8 @@ pub async fn with_partitions(session: &Session, table_oid: u32) -> Result<Vec<u3
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Reads how rows with these columns, whose types are `types`, find their leaves; otherwise why the client cannot tell.
+/// Reads how rows with these columns, whose types are `types`, find their leaves; otherwise why the client
+/// cannot tell.
 ///
 /// # Errors
 /// Those of the session.

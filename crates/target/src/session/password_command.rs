@@ -1,5 +1,6 @@
-//! A command that prints the password, such as one that asks a cloud for a token: run by `sh -c` for new sessions, its answer kept for
-//! some minutes. The command is the user's own and goes to the shell as it is; neither it nor what it prints is told to anybody.
+//! A command that prints the password, such as one that asks a cloud for a token: run by `sh -c` for new
+//! sessions, its answer kept for some minutes. The command is the user's own and goes to the shell as it is;
+//! neither it nor what it prints is told to anybody.
 
 use howdah_model::{Error, ErrorKind, Result, sqlstate};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -11,15 +12,15 @@ use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout_at;
 
-/// A token of 15 minutes, which is the shortest that a cloud gives, is still good then, and a load that opens many sessions at once
-/// does not ask once for each.
+/// A token of 15 minutes, which is the shortest that a cloud gives, is still good then, and a load that opens
+/// many sessions at once does not ask once for each.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 /// A command that fails behind a success may do better soon.
 const KEPT_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// A command that asks somebody over the network is done by then, or will never be.
 const ENDS_WITHIN: Duration = Duration::from_secs(30);
-/// A new session waits so long for a command where there is a password that may still be good: who opens one to see whether the network
-/// is alive takes a late answer for a dead network.
+/// A new session waits so long for a command where there is a password that may still be good: who opens one
+/// to see whether the network is alive takes a late answer for a dead network.
 const WAITED_FOR: Duration = Duration::from_secs(3);
 /// The same where the server has refused the last password: whoever wants a session tries again meanwhile.
 const WAITED_FOR_IF_REFUSED: Duration = Duration::from_secs(15);
@@ -49,7 +50,8 @@ struct Printed {
     kept_until: Instant,
 }
 
-/// The command at work, whoever waits for it: a slow one would never come to its end if it were begun anew for each session.
+/// The command at work, whoever waits for it: a slow one would never come to its end if it were begun anew
+/// for each session.
 struct Running {
     since: Instant,
     answer: JoinHandle<Result<String>>,
@@ -66,12 +68,13 @@ impl PasswordCommand {
         PasswordCommand { command: command.to_owned(), state: Mutex::default() }
     }
 
-    /// The password, and whether it is of this moment. One that was `refused` is asked for anew. Where the command fails behind a
-    /// success, or is slow, the last password is given once more: the server says whether it is still good.
+    /// The password, and whether it is of this moment. One that was `refused` is asked for anew. Where the
+    /// command fails behind a success, or is slow, the last password is given once more: the server says
+    /// whether it is still good.
     ///
     /// # Errors
-    /// `ConnectionRefused` when the command fails, is too slow or prints no password: with an SQLSTATE that may pass, if it has
-    /// printed one before.
+    /// `ConnectionRefused` when the command fails, is too slow or prints no password: with an SQLSTATE that
+    /// may pass, if it has printed one before.
     pub(super) async fn password(&self, refused: Option<&str>) -> Result<(String, bool)> {
         let mut state = self.state.lock().await;
         let State { printed, running } = &mut *state;
@@ -147,7 +150,8 @@ async fn run(command: &str) -> Result<String> {
     let Ok(answer) = answer else {
         return Err(too_slow(ENDS_WITHIN));
     };
-    // It has ended, and its number may be another's by now; what it has left in the background is its own affair.
+    // It has ended, and its number may be another's by now; what it has left in the background is its own
+    // affair.
     group.0 = None;
     match answer {
         Ok(Ok((status, printed, complaint))) => password(status, printed, &complaint),

@@ -1,5 +1,7 @@
-//! Who listens at a unix socket: whom `requirepeer` names, or, where nobody has named the socket, one to be believed. In `/tmp` any user of the machine may listen, and would be given the password: so only
-//! who could take it anyway is believed. It is the process at the other end that is asked, once it is connected, not the file.
+//! Who listens at a unix socket: whom `requirepeer` names, or, where nobody has named the socket, one to be
+//! believed. In `/tmp` any user of the machine may listen, and would be given the password: so only who could
+//! take it anyway is believed. It is the process at the other end that is asked, once it is connected, not
+//! the file.
 
 use super::hosts::Host;
 use crate::embedded::user_id;
@@ -10,7 +12,8 @@ use tokio::net::UnixStream;
 const SERVER_USER: &str = "postgres";
 
 /// # Errors
-/// `ConnectionRefused` for a server that neither root, nor the user `postgres`, nor the user of this process runs.
+/// `ConnectionRefused` for a server that neither root, nor the user `postgres`, nor the user of this process
+/// runs.
 pub(super) async fn check(stream: &UnixStream, host: &Host) -> Result<()> {
     let refused = |why: String| {
         Error::new(ErrorKind::ConnectionRefused, format!("connection to {host} refused: {why}"))

@@ -1,9 +1,10 @@
 //! Finds out whether a pooler stands before the server, and of which kind.
 //!
-//! A pool that hands out a server process for a whole session is as good as the server. One that does so for each transaction
-//! (pgbouncer with `pool_mode = transaction`) is not: settings and locks of a session end up with somebody else. That
-//! must be known before the first of them is sent. Nothing in the protocol tells; but two sessions that are both open never have the same
-//! process otherwise. Nor is one as good that hands the process on as it was left, without DISCARD ALL in between.
+//! A pool that hands out a server process for a whole session is as good as the server. One that does so for
+//! each transaction (pgbouncer with `pool_mode = transaction`) is not: settings and locks of a session end up
+//! with somebody else. That must be known before the first of them is sent. Nothing in the protocol tells;
+//! but two sessions that are both open never have the same process otherwise. Nor is one as good that hands
+//! the process on as it was left, without DISCARD ALL in between.
 
 use crate::error::session_error;
 use futures_util::future::{BoxFuture, join};
@@ -45,23 +46,24 @@ const LOOK_SQL: &str = "\
            @marked@ \
     FROM pg_catalog.pg_stat_get_activity(pg_catalog.pg_backend_pid())";
 
-/// What DISCARD ALL takes away, and less than that may leave: a setting, a prepared statement and a lock, by names and a key that nobody else
-/// has (`howdah.h` in ASCII).
+/// What DISCARD ALL takes away, and less than that may leave: a setting, a prepared statement and a lock, by
+/// names and a key that nobody else has (`howdah.h` in ASCII).
 const MARK_SQL: &str = "SET howdah.handed_on TO 'yes'; PREPARE howdah_handed_on AS SELECT; \
     SELECT pg_catalog.pg_advisory_lock_shared(x'686f776461682e68'::pg_catalog.int8); ";
 
 const UNMARK_SQL: &str = "\
     SELECT pg_catalog.pg_advisory_unlock_shared(x'686f776461682e68'::pg_catalog.int8); RESET howdah.handed_on";
 
-/// Some of that is there. Only asked of connections that may have it: to look at all locks takes the server a while.
+/// Some of that is there. Only asked of connections that may have it: to look at all locks takes the server a
+/// while.
 const MARKED_SQL: &str = "\
     coalesce(pg_catalog.current_setting('howdah.handed_on', true), '') = 'yes' \
     OR EXISTS (SELECT FROM pg_catalog.pg_prepared_statements WHERE name = 'howdah_handed_on') \
     OR EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND pid = pg_catalog.pg_backend_pid() AND objsubid = 1 \
                AND classid::pg_catalog.int8 = x'686f7764'::pg_catalog.int8 AND objid::pg_catalog.int8 = x'61682e68'::pg_catalog.int8)";
 
-/// No other session of this role or this database comes from where this one does. Of other roles' sessions it may not be seen where
-/// they come from: then they may.
+/// No other session of this role or this database comes from where this one does. Of other roles' sessions it
+/// may not be seen where they come from: then they may.
 const ALONE_SQL: &str = "\
     SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity \
                        WHERE pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid() \
@@ -121,12 +123,13 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// Refuses a pool of transactions, and one of sessions that are handed on with something of theirs. `another` opens another connection in the
-/// same way; it is asked only where what was
-/// dialled is not what the server calls itself, or where the process is older than the connection.
+/// Refuses a pool of transactions, and one of sessions that are handed on with something of theirs. `another`
+/// opens another connection in the same way; it is asked only where what was dialled is not what the server
+/// calls itself, or where the process is older than the connection.
 ///
 /// # Errors
-/// `ConnectionRefused` for such a pool; those of the connections, but for want of room: what broke off has told nothing.
+/// `ConnectionRefused` for such a pool; those of the connections, but for want of room: what broke off has
+/// told nothing.
 pub(super) async fn check<'a>(
     first: &Client,
     dialled: &Dialled,
@@ -147,7 +150,8 @@ pub(super) async fn check<'a>(
     }
 }
 
-/// Another connection was not given in time. If the server was away meanwhile, the first has lost its process, or waits for one.
+/// Another connection was not given in time. If the server was away meanwhile, the first has lost its
+/// process, or waits for one.
 async fn after_silence(
     first: &Client,
     process: &Process,
@@ -178,9 +182,10 @@ fn is_for_want_of_room(error: &Error) -> bool {
         || error.message().contains(NO_ROOM)
 }
 
-/// Asks the first connection, two others that are open beside it one after the other, and whether what the one has is there in the
-/// other. Others may take a process in between, or the pool may hand them out by turns: so the first is asked several times in a row
-/// while something else is waited for anyway. Each round trip counts: what stands before a server far away is most often but a tunnel.
+/// Asks the first connection, two others that are open beside it one after the other, and whether what the
+/// one has is there in the other. Others may take a process in between, or the pool may hand them out by
+/// turns: so the first is asked several times in a row while something else is waited for anyway. Each round
+/// trip counts: what stands before a server far away is most often but a tunnel.
 async fn compare<'a>(
     first: &Client,
     process: &Process,
@@ -271,8 +276,8 @@ fn last_row(answers: &[SimpleQueryMessage]) -> Option<&SimpleQueryRow> {
     })
 }
 
-/// The process that a request to cancel would name, of a connection by a unix socket: a server tells its own, a pooler makes one up. The
-/// library shows it in the request alone, which stays in memory here.
+/// The process that a request to cancel would name, of a connection by a unix socket: a server tells its own,
+/// a pooler makes one up. The library shows it in the request alone, which stays in memory here.
 async fn key_pid(client: &Client) -> Option<i32> {
     let (near, mut far) = duplex(64);
     client.cancel_token().cancel_query_raw(near, NoTls).await.ok()?;

@@ -1,5 +1,6 @@
-//! What a role may not do that its load needs, each with the GRANT that helps: said in the plan, all at once, instead
-//! of one after the other when rows come. Asks the server's own functions, which know of roles in roles and of PUBLIC.
+//! What a role may not do that its load needs, each with the GRANT that helps: said in the plan, all at once,
+//! instead of one after the other when rows come. Asks the server's own functions, which know of roles in
+//! roles and of PUBLIC.
 
 use super::Session;
 use crate::error::session_error;
@@ -44,8 +45,8 @@ pub struct Needs {
     pub truncate: bool,
 }
 
-/// What rows that come in this way into these columns need. To be told apart, and to be left alone where nothing differs, rows of
-/// the table are read.
+/// What rows that come in this way into these columns need. To be told apart, and to be left alone where
+/// nothing differs, rows of the table are read.
 pub fn needs(arrival: &Arrival, filled: Vec<String>) -> Needs {
     let key = if arrival.has_key() { arrival.key.clone() } else { Vec::new() };
     let merges = arrival.mode == Mode::Merge;
@@ -55,8 +56,8 @@ pub fn needs(arrival: &Arrival, filled: Vec<String>) -> Needs {
     Needs { insert: filled, select, update: others, delete: arrival.delete_missing, truncate }
 }
 
-/// By privilege, columns without it on themselves or the table; sequences that defaults of other columns draw from (those of
-/// identity columns need no right).
+/// By privilege, columns without it on themselves or the table; sequences that defaults of other columns draw
+/// from (those of identity columns need no right).
 const MISSING_SQL: &str = "\
     SELECT pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE'), \
            ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
@@ -171,7 +172,8 @@ impl Missing {
         self.grants.push(grant);
     }
 
-    /// The right on the columns; to insert, which uncovers and changes nothing, on the table, unless the role has it on some of them.
+    /// The right on the columns; to insert, which uncovers and changes nothing, on the table, unless the role
+    /// has it on some of them.
     fn on_columns(&mut self, right: &str, relation: &Relation, lacking: &[String], needed: &[String]) {
         let table = quote_relation(relation);
         if lacking.is_empty() {

@@ -1,7 +1,7 @@
 //! The settings a session begins with, and reading the server's. Everything not named here stays as role,
-//! database and PGOPTIONS have it. DateStyle, TimeZone and the like do, too, so that values are read as psql would have them read, but
-//! where a job has begun to read them in another way; `client_encoding` is UTF8 and every COPY names its ENCODING. `search_path` keeps its schemas, but
-//! none comes before `pg_catalog`.
+//! database and PGOPTIONS have it. DateStyle, TimeZone and the like do, too, so that values are read as psql
+//! would have them read, but where a job has begun to read them in another way; `client_encoding` is UTF8 and
+//! every COPY names its ENCODING. `search_path` keeps its schemas, but none comes before `pg_catalog`.
 
 use super::Session;
 use crate::sql::{quote_ident, quote_literal};
@@ -24,9 +24,10 @@ const TIMEOUTS: &[(&str, u32)] = &[
 
 /// After a power or network failure on our side, the server keeps a session, and with it the claim of its
 /// chunk, for as long as TCP lets it: two hours by the usual system defaults. A rerun would wait for that.
-/// With these (seconds, seconds, tries) it is over after two minutes. Ignored for unix sockets, of which a pooler may have one. What the server's files, role,
-/// database or PGOPTIONS have set stays; the value alone does not tell that, as the system's own is shown where nothing is set.
-/// To plan a join here takes the server a third of a millisecond.
+/// With these (seconds, seconds, tries) it is over after two minutes. Ignored for unix sockets, of which a
+/// pooler may have one. What the server's files, role, database or PGOPTIONS have set stays; the value alone
+/// does not tell that, as the system's own is shown where nothing is set. To plan a join here takes the
+/// server a third of a millisecond.
 const KEEPALIVES_SQL: &str = "\
     SELECT pg_catalog.set_config(name, CASE WHEN name OPERATOR(pg_catalog.=) 'tcp_keepalives_idle' THEN '60' \
                                             WHEN name OPERATOR(pg_catalog.=) 'tcp_keepalives_interval' THEN '10' ELSE '6' END, false) \
@@ -35,26 +36,28 @@ const KEEPALIVES_SQL: &str = "\
               ('{tcp_keepalives_idle,tcp_keepalives_interval,tcp_keepalives_count}'::pg_catalog.text[]) \
       AND source OPERATOR(pg_catalog.=) 'default'; ";
 
-/// After a kill -9 on our side the server goes on with a statement, and with its locks, until it has an answer to send: a
-/// long INSERT is over before that. From version 14 on it looks after its client meanwhile where the system can tell it, which Linux
-/// can; elsewhere the setting is refused. What role or database have set stays.
+/// After a kill -9 on our side the server goes on with a statement, and with its locks, until it has an
+/// answer to send: a long INSERT is over before that. From version 14 on it looks after its client meanwhile
+/// where the system can tell it, which Linux can; elsewhere the setting is refused. What role or database
+/// have set stays.
 const CHECK_CLIENT_SINCE: u32 = 14;
 const CHECK_CLIENT_SQL: &str = "\
     SELECT pg_catalog.set_config('client_connection_check_interval', '2s', false) \
     WHERE pg_catalog.current_setting('client_connection_check_interval', true) OPERATOR(pg_catalog.=) '0' \
       AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'; ";
 
-/// A role may have another. Whoever waits for a lock and then looks must see what the holder has done, and a load that others
-/// write beside must not fail for that, nor wait until nobody does (`default_transaction_deferrable`).
+/// A role may have another. Whoever waits for a lock and then looks must see what the holder has done, and a
+/// load that others write beside must not fail for that, nor wait until nobody does
+/// (`default_transaction_deferrable`).
 const ISOLATION_SQL: &str = "SET default_transaction_isolation = 'read committed'; ";
 
-/// A role may have sessions end with their first error. That of a table that is not there, or of a chunk that another run has claimed,
-/// is an answer, and comes back as one.
+/// A role may have sessions end with their first error. That of a table that is not there, or of a chunk that
+/// another run has claimed, is an answer, and comes back as one.
 const GO_ON_SQL: &str = "SET exit_on_error = off; ";
 
-/// Some statements have values of rows for parameters (keys that cut a merge into parts, values that the server is asked about). They are
-/// kept out of its log, whatever statements that shows: everybody may for those that fail, superusers for all, and from version 15 on
-/// who was granted SET on that.
+/// Some statements have values of rows for parameters (keys that cut a merge into parts, values that the
+/// server is asked about). They are kept out of its log, whatever statements that shows: everybody may for
+/// those that fail, superusers for all, and from version 15 on who was granted SET on that.
 const SHOW_NO_VALUES_SQL: &str = "SET log_parameter_max_length_on_error = 0; ";
 const GRANTED_SINCE: u32 = 15;
 pub(super) fn log_no_values_sql(major: u32) -> String {
@@ -67,8 +70,9 @@ pub(super) fn log_no_values_sql(major: u32) -> String {
     )
 }
 
-/// What input functions go by. Each is a setting that everybody may change. (`search_path` decides which table a `regclass` is, too; but
-/// it says where tables are looked for and made, which is for the run that does so.)
+/// What input functions go by. Each is a setting that everybody may change. (`search_path` decides which
+/// table a `regclass` is, too; but it says where tables are looked for and made, which is for the run that
+/// does so.)
 const OF_VALUES: [&str; 7] = [
     "DateStyle",
     "IntervalStyle",
@@ -90,7 +94,8 @@ pub(super) fn of_values(row: &SimpleQueryRow, first: usize) -> ValueSettings {
     OF_VALUES.into_iter().enumerate().filter_map(value).collect()
 }
 
-/// The statement that makes a session which reads values in the one way read them in the other; `None` if it does so already.
+/// The statement that makes a session which reads values in the one way read them in the other; `None` if it
+/// does so already.
 pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Option<String> {
     // Those of a job come from the ledger: others may have written further ones there.
     let is_of_values = |name: &String| OF_VALUES.contains(&name.as_str());
@@ -102,7 +107,8 @@ pub(super) fn change_values_sql(from: &ValueSettings, to: &ValueSettings) -> Opt
     (!all.is_empty()).then(|| format!("SELECT {}", all.join(", ")))
 }
 
-/// What the environment gives. Not put into the `options` of the start, which poolers refuse; the library sends no parameters of their own.
+/// What the environment gives. Not put into the `options` of the start, which poolers refuse; the library
+/// sends no parameters of their own.
 pub(super) fn given_sql(given: &[(&str, String)]) -> String {
     let set = |(name, value): &(&str, String)| {
         format!("SELECT pg_catalog.set_config({}, {}, false); ", quote_literal(name), quote_literal(value))
@@ -110,8 +116,8 @@ pub(super) fn given_sql(given: &[(&str, String)]) -> String {
     given.iter().map(set).collect()
 }
 
-/// Statements that switch the time-outs off and the keepalives on, let sessions outlive errors, keep values out of the log, and say how transactions see one
-/// another, for a server of this major version.
+/// Statements that switch the time-outs off and the keepalives on, let sessions outlive errors, keep values
+/// out of the log, and say how transactions see one another, for a server of this major version.
 pub(super) fn start_sql(major: u32) -> String {
     let known = TIMEOUTS.iter().filter(|(_, since)| major >= *since);
     let timeouts = known.map(|(name, _)| format!("SET {name} = 0; "));
@@ -121,9 +127,9 @@ pub(super) fn start_sql(major: u32) -> String {
     timeouts.chain(own).chain(check_client).collect()
 }
 
-/// What puts the server's own schema before all others, where `search_path` names it behind another one: operators and functions of
-/// that one would be called in its stead, with the rights of the role. Without its name it is the first, and new tables are still made
-/// in the other.
+/// What puts the server's own schema before all others, where `search_path` names it behind another one:
+/// operators and functions of that one would be called in its stead, with the rights of the role. Without its
+/// name it is the first, and new tables are still made in the other.
 pub(super) fn path_sql(search_path: &str) -> Option<String> {
     let schemas = schemas(search_path);
     let is_own = |name: &String| name == "pg_catalog";
@@ -136,7 +142,8 @@ pub(super) fn path_sql(search_path: &str) -> Option<String> {
     Some(format!("SELECT pg_catalog.set_config('search_path', {others}, false)"))
 }
 
-/// The names of a list, as the server reads it (`SplitIdentifierString` in varlena.c): those without quotation marks in lower case.
+/// The names of a list, as the server reads it (`SplitIdentifierString` in varlena.c): those without
+/// quotation marks in lower case.
 fn schemas(list: &str) -> Vec<String> {
     let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = list.chars().peekable();
@@ -171,8 +178,9 @@ pub async fn show(session: &Session, names: &[&str]) -> Result<BTreeMap<String, 
     Ok(rows.iter().filter_map(|row| Some((row.get(0), row.get::<_, Option<String>>(1)?))).collect())
 }
 
-/// Where the server keeps its data; `None` where that is not for this role. The setting is told to superusers and members of
-/// `pg_read_all_settings` alone; the view leaves it out for others, where asking for it by name would be an error in the server's log.
+/// Where the server keeps its data; `None` where that is not for this role. The setting is told to superusers
+/// and members of `pg_read_all_settings` alone; the view leaves it out for others, where asking for it by
+/// name would be an error in the server's log.
 ///
 /// # Errors
 /// Those of the session.

@@ -1,6 +1,6 @@
-//! What a trusted certificate says of its own use, which the library asks of intermediate certificates only, and OpenSSL of roots
-//! too: whether it may sign others, those of servers among them, and how many may stand between.
-//! Source: RFC 5280, 4.2.1; OpenSSL's `check_ca` and `check_purpose_ssl_server`.
+//! What a trusted certificate says of its own use, which the library asks of intermediate certificates only,
+//! and OpenSSL of roots too: whether it may sign others, those of servers among them, and how many may stand
+//! between. Source: RFC 5280, 4.2.1; OpenSSL's `check_ca` and `check_purpose_ssl_server`.
 
 use rustls::pki_types::{CertificateDer, TrustAnchor};
 use webpki::VerifiedPath;
@@ -44,8 +44,8 @@ impl Limit {
     }
 }
 
-/// The path has more than its anchor allows. An authority may have several certificates with the same key: one that allows it is enough.
-/// Those that an authority has issued to itself do not count.
+/// The path has more than its anchor allows. An authority may have several certificates with the same key:
+/// one that allows it is enough. Those that an authority has issued to itself do not count.
 pub(super) fn is_too_long(path: &VerifiedPath<'_>, limits: &[Limit]) -> bool {
     let intermediates = path.intermediate_certificates().filter(|one| one.subject() != one.issuer()).count();
     let mut of_anchor = limits.iter().filter(|limit| *path.anchor() == limit.of).peekable();

@@ -1,7 +1,8 @@
 //! The TLS configuration of a connection: which roots are trusted, what is checked, which certificate the
 //! client shows. Follows libpq: an existing root file is always used to check the server, whatever the
-//! `sslmode`; `verify-ca` and `verify-full` refuse to go on without one. So is an existing revocation list; one that cannot be read or
-//! used is refused, where libpq passes it over. Encrypted keys are refused. Source: PostgreSQL documentation, "SSL Support" (libpq), and fe-secure-openssl.c.
+//! `sslmode`; `verify-ca` and `verify-full` refuse to go on without one. So is an existing revocation list;
+//! one that cannot be read or used is refused, where libpq passes it over. Encrypted keys are refused.
+//! Source: PostgreSQL documentation, "SSL Support" (libpq), and fe-secure-openssl.c.
 
 use super::conninfo::{SslMode, TlsSettings};
 use super::verifier::{Verifier, old_public_key};
@@ -111,8 +112,8 @@ fn read_pem<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>> {
     }
 }
 
-/// What the authorities have taken back. As in libpq, the default file is not for the system's authorities, and where it is not
-/// there nothing is; a file that was named has to be there, and of use.
+/// What the authorities have taken back. As in libpq, the default file is not for the system's authorities,
+/// and where it is not there nothing is; a file that was named has to be there, and of use.
 fn revocation_lists(
     settings: &TlsSettings,
     is_checked: bool,
@@ -161,7 +162,8 @@ fn age(list: &CertificateRevocationListDer<'_>, now: Duration) -> Option<(bool, 
     Some((is_in_force, list.this_update.to_unix_duration()))
 }
 
-/// The files of a folder that OpenSSL would look into: named by a hash of the issuer's name, which is not asked for here.
+/// The files of a folder that OpenSSL would look into: named by a hash of the issuer's name, which is not
+/// asked for here.
 fn lists_in(directory: &str) -> Result<Vec<PathBuf>> {
     let fail = |why: String| usage(format!("could not read revocation lists from \"{directory}\": {why}"));
     let is_list = |name: &str| {
@@ -214,8 +216,8 @@ fn client_identity(settings: &TlsSettings) -> Result<Option<Identity>> {
     Ok(Some((chain, key)))
 }
 
-/// The certificate goes to servers that ask for one, which judge it. One of X.509 version 1, of which the library cannot make sense, is as
-/// good to them as to libpq.
+/// The certificate goes to servers that ask for one, which judge it. One of X.509 version 1, of which the
+/// library cannot make sense, is as good to them as to libpq.
 fn certified((chain, key): Identity, provider: &CryptoProvider) -> Result<CertifiedKey> {
     let unusable =
         |error: &dyn std::fmt::Display| usage(format!("the client certificate cannot be used: {error}"));

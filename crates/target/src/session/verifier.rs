@@ -1,8 +1,8 @@
-//! Checks a server's certificate as libpq does with OpenSSL: the chain against the given roots
-//! (`verify-ca`) and revocation lists where there are any, and the host name too (`verify-full`); without roots, nothing but the proof that the server
-//! owns its certificate's key. Three habits of PostgreSQL installations that the webpki rules refuse are
-//! taken as libpq takes them: a self-signed certificate that is itself the root, a name given in
-//! the CN because there is no subjectAltName, and (unchecked only) X.509 version 1.
+//! Checks a server's certificate as libpq does with OpenSSL: the chain against the given roots (`verify-ca`)
+//! and revocation lists where there are any, and the host name too (`verify-full`); without roots, nothing
+//! but the proof that the server owns its certificate's key. Three habits of PostgreSQL installations that
+//! the webpki rules refuse are taken as libpq takes them: a self-signed certificate that is itself the root,
+//! a name given in the CN because there is no subjectAltName, and (unchecked only) X.509 version 1.
 
 use super::signers::{Limit, is_for_servers, is_too_long, is_weakly_signed, may_sign};
 use rustls::CertificateError::{NotValidForName, NotValidForNameContext};
@@ -44,7 +44,8 @@ struct Trusted {
     with_lists: Option<Arc<WebPkiServerVerifier>>,
     /// Root certificates that may be the server's own, which no list can take back.
     own: Vec<CertificateDer<'static>>,
-    /// What stands beside the roots in their file: certificates that these have signed, and that are checked as those that a server sends.
+    /// What stands beside the roots in their file: certificates that these have signed, and that are checked
+    /// as those that a server sends.
     intermediates: Vec<CertificateDer<'static>>,
     /// The roots, and which of the others are valid below them by their dates and issuers alone.
     named: RootCertStore,
@@ -55,8 +56,8 @@ struct Trusted {
 }
 
 impl Trusted {
-    /// As with OpenSSL, a certificate that is signed by another one is no root, and a root that has run out, or is not for that,
-    /// signs nothing.
+    /// As with OpenSSL, a certificate that is signed by another one is no root, and a root that has run out,
+    /// or is not for that, signs nothing.
     fn new(
         certificates: Vec<CertificateDer<'static>>,
         lists: Vec<CertificateRevocationListDer<'static>>,
@@ -157,7 +158,8 @@ fn is_of_unknown_algorithm(error: &CertificateError) -> bool {
     )
 }
 
-/// Not that the chain is bad, but that the library cannot tell: it knows fewer algorithms than OpenSSL, and nothing of policies.
+/// Not that the chain is bad, but that the library cannot tell: it knows fewer algorithms than OpenSSL, and
+/// nothing of policies.
 fn is_unknown(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::Other(OtherError(other))) => {
@@ -192,8 +194,8 @@ fn is_root(certificate: &CertificateDer<'_>) -> bool {
 }
 
 impl Verifier {
-    /// `roots` as `None` trusts any certificate. With `lists`, every certificate of a chain below its root has to be one that a list of
-    /// its issuer, which has not run out, does not name; so it is with libpq.
+    /// `roots` as `None` trusts any certificate. With `lists`, every certificate of a chain below its root
+    /// has to be one that a list of its issuer, which has not run out, does not name; so it is with libpq.
     ///
     /// # Errors
     /// A list that is none, or no root that can be used beside one.
@@ -240,7 +242,8 @@ impl Verifier {
             verify_server_cert_signed_by_trust_anchor(&parsed, anchors, &intermediates, now, algorithms)?;
             check_length(anchors)
         };
-        // What the library cannot tell of a certificate that the user has put beside its root is taken for good: OpenSSL can tell it.
+        // What the library cannot tell of a certificate that the user has put beside its root is taken for
+        // good: OpenSSL can tell it.
         let checked = match below(&trusted.anchors) {
             Err(error) if is_unknown(&error) => below(&trusted.named),
             checked => checked,

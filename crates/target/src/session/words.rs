@@ -1,7 +1,7 @@
-//! Connection strings as libpq reads them: `postgresql://` URIs and `key = value` text.
-//! Text enters, keyword and value pairs leave; unknown keywords and malformed text are Usage errors.
-//! No message repeats a value, which may be a password, nor a piece of a URI or a word that may be a part of one. Stricter
-//! than libpq where an unencoded `@` leaves open what is password, host and database. Source: PostgreSQL's fe-connect.c,
+//! Connection strings as libpq reads them: `postgresql://` URIs and `key = value` text. Text enters, keyword
+//! and value pairs leave; unknown keywords and malformed text are Usage errors. No message repeats a value,
+//! which may be a password, nor a piece of a URI or a word that may be a part of one. Stricter than libpq
+//! where an unencoded `@` leaves open what is password, host and database. Source: PostgreSQL's fe-connect.c,
 //! `conninfo_parse` and `conninfo_uri_parse_options`.
 
 use super::keyword::{self, Treatment};
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// Values by keyword name.
 pub(super) type Words = BTreeMap<&'static str, String>;
 
-/// Pairs that lead to the same server from anywhere: services and the environment have been looked up, and nothing is secret, which
-/// a setting in `options` may be.
+/// Pairs that lead to the same server from anywhere: services and the environment have been looked up, and
+/// nothing is secret, which a setting in `options` may be.
 pub(super) fn show(words: &Words) -> String {
     const LEFT_OUT: [&str; 4] = ["password", "options", "service", "servicefile"];
     let is_shown =
@@ -71,8 +71,8 @@ fn uri_usage(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Usage, message).with_hint(ENCODE_HINT)
 }
 
-/// What is said of a name that is no keyword: the name, if it looks like one and cannot be a part of a password, else
-/// its place.
+/// What is said of a name that is no keyword: the name, if it looks like one and cannot be a part of a
+/// password, else its place.
 fn unknown(name: &str, may_be_secret: bool, place: &str) -> String {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     match is_plain && !may_be_secret {
@@ -146,8 +146,9 @@ fn parse_uri(text: &str) -> Result<Words> {
     Ok(words)
 }
 
-/// An `@` in hosts or database is what an unencoded `/` or `@` in a password leaves: the rest of the password would be taken for a
-/// port, a host or a database, and shown as that. libpq refuses none of them here, and finds no such host later.
+/// An `@` in hosts or database is what an unencoded `/` or `@` in a password leaves: the rest of the password
+/// would be taken for a port, a host or a database, and shown as that. libpq refuses none of them here, and
+/// finds no such host later.
 fn refuse_stray_at(hosts_and_database: &str) -> Result<()> {
     let end = hosts_and_database.find('?').unwrap_or(hosts_and_database.len());
     match hosts_and_database[..end].contains('@') {

@@ -1,5 +1,5 @@
-//! Names of the tables that a job makes. They follow from the job's name and the number of the table, so that a further run finds them;
-//! so does everybody else who knows these ([`super::own`]).
+//! Names of the tables that a job makes. They follow from the job's name and the number of the table, so that
+//! a further run finds them; so does everybody else who knows these ([`super::own`]).
 
 use howdah_model::{Relation, StagingPlan};
 use sha2::{Digest, Sha256};
@@ -10,7 +10,8 @@ pub(crate) const PREFIX: &str = "staging";
 /// Names of those in which rows are looked at only begin so.
 const CHECK_PREFIX: &str = "check";
 
-/// Names of tables that take the place of others begin so; names of their indexes go on behind them, within 63 bytes.
+/// Names of tables that take the place of others begin so; names of their indexes go on behind them, within
+/// 63 bytes.
 const NEW_PREFIX: &str = "howdah_new";
 
 /// The name of a job's staging table for its table of this number.
@@ -56,7 +57,8 @@ pub fn is_name_of_new_table(name: &str) -> bool {
     name.starts_with(NEW_PREFIX)
 }
 
-/// The job may give this name to a table that it makes, and drops: one of a new table in any schema, all others in that of its ledger.
+/// The job may give this name to a table that it makes, and drops: one of a new table in any schema, all
+/// others in that of its ledger.
 pub(crate) fn is_of_job(relation: &Relation, ledger_schema: &str, job_id: &str) -> bool {
     let digest = digest(job_id);
     let is_of = |prefix: &str| {

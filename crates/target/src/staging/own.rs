@@ -1,10 +1,11 @@
-//! Whether what stands under the name of a table that a job makes is the one that the job has made. Names follow from the job's, so
-//! anybody who may make tables there can be first: the statements that fill, empty and drop the table would run triggers, views and
-//! defaults of theirs with the loader's rights, and show them its rows.
+//! Whether what stands under the name of a table that a job makes is the one that the job has made. Names
+//! follow from the job's, so anybody who may make tables there can be first: the statements that fill, empty
+//! and drop the table would run triggers, views and defaults of theirs with the loader's rights, and show
+//! them its rows.
 //!
-//! It is known by its OID, which the ledger's journal has from the transaction that made it. Its owner must be a role that could have code
-//! run by the load in any case, for others may write to the ledger. What it looks like is not asked: whoever may give it a trigger may
-//! do so a moment later.
+//! It is known by its OID, which the ledger's journal has from the transaction that made it. Its owner must
+//! be a role that could have code run by the load in any case, for others may write to the ledger. What it
+//! looks like is not asked: whoever may give it a trigger may do so a moment later.
 
 use super::names::is_of_job;
 use crate::error::session_error;
@@ -15,9 +16,9 @@ use crate::sql::{quote_ident, quote_relation};
 use howdah_model::{Error, ErrorKind, Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
 
-/// What stands under the name `$2` in schema `$1`: its OID, whether it is a table, its owner, and whether that is a role with a say
-/// over this one: it can act as this role, as a superuser can, or change the table `$3` that the rows are for, whose triggers a load
-/// runs anyway; or it is a group that this role is of.
+/// What stands under the name `$2` in schema `$1`: its OID, whether it is a table, its owner, and whether
+/// that is a role with a say over this one: it can act as this role, as a superuser can, or change the table
+/// `$3` that the rows are for, whose triggers a load runs anyway; or it is a group that this role is of.
 const STANDS_SQL: &str = "\
     SELECT c.oid, c.relkind = 'r', owner.rolname::pg_catalog.text, \
            @acts_as_me@ OR @is_of_group@ \
@@ -32,7 +33,8 @@ const STANDS_SQL: &str = "\
 /// The OID of the job's own table of this name, whose rows are for `table`; `None` if nothing has the name.
 ///
 /// # Errors
-/// Table, where it is none that the job has made; Ledger, where no job makes one of this name; those of ledger and session.
+/// Table, where it is none that the job has made; Ledger, where no job makes one of this name; those of
+/// ledger and session.
 pub(crate) async fn find(
     session: &Session,
     ledger: &Ledger,

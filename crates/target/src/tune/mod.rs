@@ -1,6 +1,6 @@
-//! Settings changed for a load and put back as they were: storage parameters of tables ([`table`]), settings of the whole
-//! server ([`server`]). Which jobs hold a change stands in the ledger (`ledger/tuned.rs`), committed before the change
-//! or together with it.
+//! Settings changed for a load and put back as they were: storage parameters of tables ([`table`]), settings
+//! of the whole server ([`server`]). Which jobs hold a change stands in the ledger (`ledger/tuned.rs`),
+//! committed before the change or together with it.
 //!
 //! Put back is only what has the value that was given to it: what somebody has set meanwhile is his.
 
@@ -23,7 +23,8 @@ pub enum GivenUp {
     TableGone,
     /// The same; another one of its name has that value, be it from the old one or of its own.
     TableNew,
-    /// It was noted on another server, from which the ledger has come: what is set here is none of its business.
+    /// It was noted on another server, from which the ledger has come: what is set here is none of its
+    /// business.
     OfAnotherServer,
     /// Another process has done it meanwhile.
     ByAnother,

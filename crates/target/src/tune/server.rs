@@ -1,7 +1,8 @@
 //! Settings of the whole server, changed by ALTER SYSTEM and a reload.
 //!
 //! ALTER SYSTEM cannot be part of a transaction: what it was is noted and committed first. Where nothing was
-//! changed after all, because somebody pulled the plug in between, there is nothing to put back, and that is seen.
+//! changed after all, because somebody pulled the plug in between, there is nothing to put back, and that is
+//! seen.
 
 use super::{GivenUp, tuners, verdict};
 use crate::error::{server_error, session_error};
@@ -23,8 +24,8 @@ pub struct Setting {
     pub value: String,
     /// For people: `8GB`.
     pub shown: String,
-    /// The value is one of the role, the database or the connection: it hides the server's, whose change would not reach this
-    /// load's sessions.
+    /// The value is one of the role, the database or the connection: it hides the server's, whose change
+    /// would not reach this load's sessions.
     pub of_session: bool,
     /// It can be changed without a restart, and what `postgresql.auto.conf` says counts.
     pub reloadable: bool,
@@ -150,15 +151,17 @@ pub async fn look(session: &Session, rights: &Rights, names: &[&str]) -> Result<
 pub struct Holding {
     /// Set, with the values that they have.
     pub set: Vec<Change>,
-    /// Left as they are: this server does not take values that an earlier run has chosen on another one, or on this one built otherwise.
+    /// Left as they are: this server does not take values that an earlier run has chosen on another one, or
+    /// on this one built otherwise.
     pub not_taken: Vec<Change>,
 }
 
-/// Changes these settings and notes it before. Returns them as they are set: one that another load holds stays as that has set it.
+/// Changes these settings and notes it before. Returns them as they are set: one that another load holds
+/// stays as that has set it.
 ///
 /// # Errors
-/// Server with 55P03 when others who set the server have kept the lock for long, which may pass; Table, when the server refuses; those
-/// of ledger and session.
+/// Server with 55P03 when others who set the server have kept the lock for long, which may pass; Table, when
+/// the server refuses; those of ledger and session.
 pub async fn hold(session: &Session, ledger: &Ledger, job_id: &str, changes: &[Change]) -> Result<Holding> {
     ledger.lock_tuned_for_session(session).await?;
     let done = hold_all(session, ledger, job_id, changes).await;
@@ -204,8 +207,9 @@ pub enum GivingUp {
     NotYet(Error),
 }
 
-/// Gives up changes, and puts back those that nobody else holds, in this order. Those that were noted in another database, from which the
-/// ledger has come, are closed: this server may never have been changed, and what it is set to is its owner's.
+/// Gives up changes, and puts back those that nobody else holds, in this order. Those that were noted in
+/// another database, from which the ledger has come, are closed: this server may never have been changed, and
+/// what it is set to is its owner's.
 ///
 /// # Errors
 /// Those of [`hold`].

@@ -1,7 +1,7 @@
 //! Autovacuum kept away from a table while rows come, by the table's own storage parameters.
 //!
-//! ALTER TABLE ... SET of these takes SHARE UPDATE EXCLUSIVE: readers and writers go on, VACUUM and the like do not. The
-//! change and the note of it are one transaction.
+//! ALTER TABLE ... SET of these takes SHARE UPDATE EXCLUSIVE: readers and writers go on, VACUUM and the like
+//! do not. The change and the note of it are one transaction.
 
 use super::{GivenUp, verdict};
 use crate::error::session_error;
@@ -15,12 +15,14 @@ use howdah_model::{Relation, Result};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// The storage parameter; that of a TOAST table has the same name there, and `toast.` before it in ALTER TABLE.
+/// The storage parameter; that of a TOAST table has the same name there, and `toast.` before it in ALTER
+/// TABLE.
 const NAME: &str = "autovacuum_enabled";
 const TOAST: &str = "toast.";
 /// The value while rows come, as it stands among the parameters.
 const DURING: &str = "false";
-/// How long a lock is waited for at a time. Autovacuum at work gives way after `deadlock_timeout`, a second by default.
+/// How long a lock is waited for at a time. Autovacuum at work gives way after `deadlock_timeout`, a second
+/// by default.
 const LOCK_WITHIN_MS: u32 = 2000;
 /// The same where the others of a transaction wait too.
 const LOCK_OF_MANY_WITHIN_MS: u32 = 100;
@@ -127,8 +129,8 @@ fn is_false(word: &str) -> bool {
     word == "0" || begins("false", 1) || begins("no", 1) || begins("off", 2)
 }
 
-/// Keeps autovacuum away from these tables and notes it, each in a transaction of its own. Returns how many are
-/// changed, or held beside another load that has changed them.
+/// Keeps autovacuum away from these tables and notes it, each in a transaction of its own. Returns how many
+/// are changed, or held beside another load that has changed them.
 ///
 /// # Errors
 /// Server with 55P03 when a table was not free within two seconds; those of ledger and session.
@@ -178,11 +180,12 @@ async fn hold_one(session: &Session, ledger: &Ledger, job_id: &str, found: &Stor
     Ok(!all.is_empty())
 }
 
-/// Gives up these changes of one job in one transaction, and puts back those that nobody else holds. Of several, none is given up
-/// where one of the tables is not free at once.
+/// Gives up these changes of one job in one transaction, and puts back those that nobody else holds. Of
+/// several, none is given up where one of the tables is not free at once.
 ///
 /// # Errors
-/// Server with 55P03 when a table was not free, in two seconds if it is the only one, which may pass; those of ledger and session.
+/// Server with 55P03 when a table was not free, in two seconds if it is the only one, which may pass; those
+/// of ledger and session.
 pub async fn give_up(session: &Session, ledger: &Ledger, held: &[Held]) -> Result<Vec<GivenUp>> {
     let mut done = give_up_or_roll_back(session, ledger, held).await;
     if done.as_ref().is_err_and(|error| error.sqlstate() == Some(same_table::ANOTHER_SQLSTATE)) {
@@ -238,16 +241,16 @@ async fn give_up_all(session: &Session, ledger: &Ledger, held: &[Held]) -> Resul
     Ok(given)
 }
 
-/// Some table of this name has what was set: a new one that has got the options of the old one, as `CREATE TABLE ... (LIKE ...)` by hand
-/// gives them, or was made so.
+/// Some table of this name has what was set: a new one that has got the options of the old one, as
+/// `CREATE TABLE ... (LIKE ...)` by hand gives them, or was made so.
 async fn has_another(session: &Session, held: &Held, relation: &Relation) -> Result<bool> {
     let named = look(session, relation).await?;
     let has = |storage: &Storage| storage.value(&held.thing.name) == Some(held.during.as_str());
     Ok(named.iter().any(|storage| storage.relation == *relation && has(storage)))
 }
 
-/// RESET where it was not set. Else, as SET puts what it sets behind the others, all parameters in their order, unless
-/// somebody has changed others meanwhile.
+/// RESET where it was not set. Else, as SET puts what it sets behind the others, all parameters in their
+/// order, unless somebody has changed others meanwhile.
 fn put_back_sql(storage: &Storage, held: &Held) -> String {
     let name = &held.thing.name;
     let Some(value) = &held.before.value else {

@@ -1,5 +1,6 @@
-//! Whose loads tune the server at present. ALTER SYSTEM is for all databases, and a ledger knows the loads of its own alone: two that
-//! did not know of each other would each take for "before" what the other has set, and the last would leave that for good.
+//! Whose loads tune the server at present. ALTER SYSTEM is for all databases, and a ledger knows the loads of
+//! its own alone: two that did not know of each other would each take for "before" what the other has set,
+//! and the last would leave that for good.
 //!
 //! The mark is an advisory lock, which goes with the session; every database sees those of the others.
 
@@ -13,7 +14,8 @@ use tokio_postgres::types::{ToSql, Type};
 /// "tune" in ASCII: the first of the two numbers of the lock. The second tells the ledger.
 const CLASS: i32 = 0x7475_6e65;
 
-/// Any role may take such a lock: it counts where the role, or one that it may become, may change settings of the server.
+/// Any role may take such a lock: it counts where the role, or one that it may become, may change settings of
+/// the server.
 const OTHER_SQL: &str = "\
     SELECT coalesce(d.datname::pg_catalog.text, '') FROM pg_catalog.pg_locks l \
     JOIN LATERAL pg_catalog.pg_stat_get_activity(l.pid) a ON true \

@@ -1,6 +1,6 @@
-//! What a table has that a load may drop: indexes, keys and foreign keys, read from the catalog with all that it
-//! takes to put each back, and with the reason where it must not be dropped. Of a partitioned table, those of all its
-//! partitions too. Changes nothing.
+//! What a table has that a load may drop: indexes, keys and foreign keys, read from the catalog with all that
+//! it takes to put each back, and with the reason where it must not be dropped. Of a partitioned table, those
+//! of all its partitions too. Changes nothing.
 
 use super::catalog_sql::{DEFINITIONS_SQL, FOREIGN_KEYS_SQL, INDEXES_SQL, TABLES_SQL};
 use super::needs::{self, Needs, usage_of};
@@ -29,13 +29,15 @@ pub struct Captured {
     pub partitioned: bool,
     /// Why nothing of it may be dropped.
     pub keep: Option<String>,
-    /// It has no pages at all, nor has a partition or table that inherits from it: no row, and none that was there.
+    /// It has no pages at all, nor has a partition or table that inherits from it: no row, and none that was
+    /// there.
     pub empty: bool,
     /// About how many rows it has.
     pub rows: f64,
     /// So many bytes they take.
     pub bytes: u64,
-    /// A build of this role may have temporary files of so many bytes; `None` if there is no limit, or the role may lift it.
+    /// A build of this role may have temporary files of so many bytes; `None` if there is no limit, or the
+    /// role may lift it.
     pub temp_bytes_max: Option<u64>,
     /// Its owner has said how many workers its scans and builds take.
     pub workers_set: bool,
@@ -69,8 +71,8 @@ impl fmt::Display for What {
     }
 }
 
-/// One index, and its constraint where it has one; that of a partitioned table with those of its partitions that are
-/// parts of it.
+/// One index, and its constraint where it has one; that of a partitioned table with those of its partitions
+/// that are parts of it.
 #[derive(Debug, Clone)]
 pub struct Index {
     /// Its OID, and those of its parts.
@@ -93,8 +95,8 @@ pub struct Index {
     pub compared_by_libc: bool,
     /// It has expressions or a predicate, which may fail on some rows.
     pub computed: bool,
-    /// Its definition may be none any more when its columns have another type: it has expressions, a predicate, an operator class
-    /// that is not the default, or is of a method that not every type has.
+    /// Its definition may be none any more when its columns have another type: it has expressions, a
+    /// predicate, an operator class that is not the default, or is of a method that not every type has.
     pub of_types: bool,
     /// So many bytes each of its rows takes beside its header; `None` where they are of any length.
     pub row_bytes: Option<u64>,
@@ -125,7 +127,8 @@ pub struct ForeignKey {
     pub(super) entries: Vec<NewUndo>,
 }
 
-/// Definitions of indexes are told only under a lock of their table. Whoever only looks waits for that no longer, and lets them be.
+/// Definitions of indexes are told only under a lock of their table. Whoever only looks waits for that no
+/// longer, and lets them be.
 const LOOK_WITHIN: &str = "2s";
 
 /// Reads what the table has, in a transaction of its own that only reads; `None` if there is no such table.
@@ -312,9 +315,9 @@ async fn capture_under(
     }))
 }
 
-/// Gives the indexes that hold expressions or operators the definitions that mean the same under this `search_path`. What the server tells
-/// under an empty one names functions of its own by their names alone: under another path that could be a function of a user's schema
-/// whose arguments fit better.
+/// Gives the indexes that hold expressions or operators the definitions that mean the same under this
+/// `search_path`. What the server tells under an empty one names functions of its own by their names alone:
+/// under another path that could be a function of a user's schema whose arguments fit better.
 async fn keep_meaning(session: &Session, path: &str, members: &mut [Member]) -> Result<()> {
     let speaks = |member: &&Member| member.computed || member.found.what == What::Exclusion;
     let oids: Vec<u32> = members.iter().filter(speaks).map(|member| member.oid).collect();
@@ -354,15 +357,16 @@ fn named(row: &Row) -> (u32, Relation) {
 /// The schemas of the session's `search_path`, as [`search_path`] takes them.
 pub(crate) const SCHEMAS_SQL: &str = "SELECT pg_catalog.current_schemas(false)";
 
-/// What names without a schema mean to the session, ready for SET: expressions of indexes may call functions that depend on it.
+/// What names without a schema mean to the session, ready for SET: expressions of indexes may call functions
+/// that depend on it.
 pub(crate) fn search_path(schemas: &[Row]) -> String {
     let schemas: Vec<String> = schemas.first().map(|row| row.get(0)).unwrap_or_default();
     let own = schemas.iter().filter(|name| *name != "pg_catalog").map(|name| quote_ident(name));
     std::iter::once("pg_catalog".to_owned()).chain(own).collect::<Vec<_>>().join(", ")
 }
 
-/// Bytes now and about how many rows: those of the last ANALYZE, grown as the table has grown since. A table that was
-/// never analysed is taken for one of 100 bytes a row.
+/// Bytes now and about how many rows: those of the last ANALYZE, grown as the table has grown since. A table
+/// that was never analysed is taken for one of 100 bytes a row.
 fn bytes_and_rows(row: &Row) -> (u64, f64) {
     let (bytes, tuples, analysed_pages, page_bytes): (i64, f64, i64, i64) =
         (row.get(10), row.get(11), row.get(12), row.get(13));
@@ -389,8 +393,8 @@ fn keep_table(row: &Row) -> Option<String> {
     Some(reason.to_owned())
 }
 
-/// The server leaves foreign tables out of a partitioned index when it makes it, but counts them when parts are
-/// attached: such an index would never become valid again.
+/// The server leaves foreign tables out of a partitioned index when it makes it, but counts them when parts
+/// are attached: such an index would never become valid again.
 fn keep_partition(row: &Row) -> Option<String> {
     let flag = |at: usize| row.get::<_, bool>(at);
     let partition = Relation { schema: row.get(1), name: row.get(2) };

@@ -1,12 +1,13 @@
 //! What is asked of the catalog, under an empty `search_path`, so that definitions name everything in full.
 //!
-//! Each statement begins with [`crate::tree::BY_NAME_SQL`] and takes schema and name of the table as `$1` and `$2`, so that all of them
-//! can be sent together. Columns that later versions have come out of `to_jsonb`, which knows those that are there.
+//! Each statement begins with [`crate::tree::BY_NAME_SQL`] and takes schema and name of the table as `$1` and
+//! `$2`, so that all of them can be sent together. Columns that later versions have come out of `to_jsonb`,
+//! which knows those that are there.
 
 use crate::build::compared_by_libc;
 
-/// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own. For the definition of a trigger with
-/// WHEN the server waits for whoever has the table to himself.
+/// What rows that are inserted into the tables may fire. Constraints have triggers of the server's own. For
+/// the definition of a trigger with WHEN the server waits for whoever has the table to himself.
 pub(super) const TRIGGERS_SQL: &str = "\
     SELECT t.tgname, t.tgrelid, n.nspname, c.relname, t.tgenabled::text, t.tgtype & 1::pg_catalog.int2 = 1, t.tgtype & 2::pg_catalog.int2 = 2, \
            con.contype::text, con.conname, pg_catalog.pg_has_role(c.relowner, 'USAGE'), c.relkind = 'p', \
@@ -47,10 +48,11 @@ macro_rules! method {
     };
 }
 
-/// The indexes of these tables, with the constraint that each belongs to. Who applies what a subscription brings finds rows by the
-/// primary key where the replica identity is no index. What else depends on an index or
-/// its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along with it. Names
-/// are looked up one by one: the planner tries joins in every order, and three more take it longer than the rest.
+/// The indexes of these tables, with the constraint that each belongs to. Who applies what a subscription
+/// brings finds rows by the primary key where the replica identity is no index. What else depends on an index
+/// or its constraint than foreign keys (views that group by a primary key, functions) cannot be dropped along
+/// with it. Names are looked up one by one: the planner tries joins in every order, and three more take it
+/// longer than the rest.
 pub(super) const INDEXES_SQL: &str = concat!(
     "SELECT i.indexrelid, ic.relname, pg_catalog.pg_get_indexdef(i.indexrelid), i.indisunique, \
            i.indisvalid AND i.indisready AND i.indislive, \
@@ -111,16 +113,17 @@ pub(super) const INDEXES_SQL: &str = concat!(
     ORDER BY pg_catalog.pg_relation_size(i.indexrelid) DESC, 24 DESC NULLS LAST, ic.relname, 27"
 );
 
-/// The definitions of the indexes `$1`, and of the exclusion constraint of each: asked under whatever `search_path` they are to be read in.
+/// The definitions of the indexes `$1`, and of the exclusion constraint of each: asked under whatever
+/// `search_path` they are to be read in.
 pub(super) const DEFINITIONS_SQL: &str = "\
     SELECT i.oid, pg_catalog.pg_get_indexdef(i.oid), \
            (SELECT pg_catalog.pg_get_constraintdef(con.oid) FROM pg_catalog.pg_constraint con \
             WHERE con.conindid OPERATOR(pg_catalog.=) i.oid AND con.contype OPERATOR(pg_catalog.=) 'x'::pg_catalog.\"char\") \
     FROM pg_catalog.unnest($1) AS i (oid)";
 
-/// The foreign keys of these tables and those of others that refer to them, each once: what the server makes of one for
-/// the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be NOT VALID; it comes
-/// back exactly if what the partitions have of it is what the server would make.
+/// The foreign keys of these tables and those of others that refer to them, each once: what the server makes
+/// of one for the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be
+/// NOT VALID; it comes back exactly if what the partitions have of it is what the server would make.
 pub(super) const FOREIGN_KEYS_SQL: &str = "\
     SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
            pg_catalog.pg_get_constraintdef(con.oid), con.convalidated, \

@@ -1,5 +1,5 @@
-//! Drops what the caller chooses of a table's indexes and constraints, and writes into the journal how each is put
-//! back, in one transaction: a crash leaves all of it or nothing.
+//! Drops what the caller chooses of a table's indexes and constraints, and writes into the journal how each
+//! is put back, in one transaction: a crash leaves all of it or nothing.
 
 use super::SPELLING_SQL;
 use super::capture::{Captured, capture};
@@ -25,7 +25,8 @@ pub struct Chosen {
     pub indexes: Vec<usize>,
     /// By number in [`Captured::foreign_keys`].
     pub foreign_keys: Vec<usize>,
-    /// What the table's `parallel_workers` are to be until the indexes are back: of a table that has none of its own.
+    /// What the table's `parallel_workers` are to be until the indexes are back: of a table that has none of
+    /// its own.
     pub workers: Option<u32>,
 }
 
@@ -59,9 +60,10 @@ pub struct Dropped {
     pub workers: Option<u32>,
 }
 
-/// Drops what `choose` says of the table as it is under the lock: first of the table alone, then, if something is to go, beside the
-/// other job that is loading rows into it. Whoever comes after a waiting ACCESS EXCLUSIVE waits behind it, readers too:
-/// `lock_within_ms` is how long the whole application may stand still. The job is held by the server process `holder_pid` for this run.
+/// Drops what `choose` says of the table as it is under the lock: first of the table alone, then, if
+/// something is to go, beside the other job that is loading rows into it. Whoever comes after a waiting
+/// ACCESS EXCLUSIVE waits behind it, readers too: `lock_within_ms` is how long the whole application may
+/// stand still. The job is held by the server process `holder_pid` for this run.
 ///
 /// # Errors
 /// Table with SQLSTATE 55P03 when the table is not free within that time, and for what the server refuses;
@@ -104,7 +106,8 @@ async fn drop_once(
     };
     let dropped = async {
         run(relation, &begin).await?;
-        // No name is looked up for what follows but by the functions of event triggers, which go by the session's.
+        // No name is looked up for what follows but by the functions of event triggers, which go by the
+        // session's.
         let own_path = session.same_path_sql().await?;
         let Some(mut captured) = capture(session, relation).await? else { return Ok(Dropped::default()) };
         if captured.partitioned && !choose(&captured, None).is_empty() {
@@ -156,8 +159,8 @@ async fn drop_once(
     named(session, &busy, dropped).await
 }
 
-/// Lets pass who is about to drop something of the table: what he has found under his lock, and what he has noted, is to be seen
-/// afterwards. Others that hold the table are waited for no longer than he may take.
+/// Lets pass who is about to drop something of the table: what he has found under his lock, and what he has
+/// noted, is to be seen afterwards. Others that hold the table are waited for no longer than he may take.
 ///
 /// # Errors
 /// Those of the session.
@@ -176,8 +179,9 @@ pub async fn wait_for_drops(session: &Session, relation: &Relation) -> Result<()
     }
 }
 
-/// Lets be what another job, or another run of this one, is putting back, step by step: an index that is built and not yet a constraint,
-/// nor a part of its parent's, a foreign key that is not validated yet. It would find nothing there to go on with.
+/// Lets be what another job, or another run of this one, is putting back, step by step: an index that is
+/// built and not yet a constraint, nor a part of its parent's, a foreign key that is not validated yet. It
+/// would find nothing there to go on with.
 async fn keep_what_comes_back(
     session: &Session,
     ledger: &Ledger,
@@ -199,8 +203,8 @@ async fn keep_what_comes_back(
     Ok(())
 }
 
-/// Another job at work that brings rows into the table, or into one whose foreign key is to go with it; before all one that goes by
-/// what they refuse.
+/// Another job at work that brings rows into the table, or into one whose foreign key is to go with it;
+/// before all one that goes by what they refuse.
 async fn loading(
     session: &Session,
     ledger: &Ledger,
@@ -280,8 +284,8 @@ fn refused(
              or give --indexes keep",
         );
     }
-    // What has to do with the statement or with rights is final, also what an event trigger forbids (P0); deadlocks, shutdowns
-    // and the like may pass.
+    // What has to do with the statement or with rights is final, also what an event trigger forbids (P0);
+    // deadlocks, shutdowns and the like may pass.
     let is_final = ["0A", "2B", "22", "23", "42", "P0"].iter().any(|class| sqlstate.starts_with(class));
     if is_final {
         return Error::new(ErrorKind::Table, message)

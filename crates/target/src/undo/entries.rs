@@ -1,11 +1,10 @@
 //! What puts an index, a constraint or a foreign key back, as entries of the journal.
 //!
-//! An index is one entry, so that several can be built side by side: CREATE INDEX locks against writers alone. What
-//! locks harder, ADD CONSTRAINT and what is said of an index elsewhere, is an entry of its own that is quickly done.
-//! An index of a partitioned table is put back as pg_dump does it: those of the partitions like any others, their parent
-//! alone, and each attachment.
-//! A foreign key comes back as NOT VALID and is validated by another entry: if rows contradict it, it still guards
-//! the rows to come.
+//! An index is one entry, so that several can be built side by side: CREATE INDEX locks against writers
+//! alone. What locks harder, ADD CONSTRAINT and what is said of an index elsewhere, is an entry of its own
+//! that is quickly done. An index of a partitioned table is put back as pg_dump does it: those of the
+//! partitions like any others, their parent alone, and each attachment. A foreign key comes back as NOT VALID
+//! and is validated by another entry: if rows contradict it, it still guards the rows to come.
 
 use super::capture::What;
 use crate::ledger::{NewUndo, UndoKind};
@@ -254,9 +253,10 @@ impl FoundForeignKey {
         entries
     }
 
-    /// Behind what gives it to the table and its partitions: the same for those that were partitions when it was dropped and are none
-    /// any more, which DETACH PARTITION leaves it. `lacks` says of the table `c` whether something is to be done. Where the journal has
-    /// come from another database, other tables have these OIDs.
+    /// Behind what gives it to the table and its partitions: the same for those that were partitions when it
+    /// was dropped and are none any more, which DETACH PARTITION leaves it. `lacks` says of the table `c`
+    /// whether something is to be done. Where the journal has come from another database, other tables have
+    /// these OIDs.
     fn for_detached(&self, lacks: &str, what: &str) -> Option<String> {
         if self.partitions.is_empty() {
             return None;

@@ -1,8 +1,9 @@
 //! Whether an index that was just built is made of what its definition says.
 //!
-//! The server tells what is its own by name alone, and reads such a name by the `search_path`: a function or an operator of a user's schema
-//! whose arguments fit better than `anyarray` would be taken in its place. [`super::to_be_read`] spells definitions so that what was there
-//! before the drop is not taken; this notices what has come since.
+//! The server tells what is its own by name alone, and reads such a name by the `search_path`: a function or
+//! an operator of a user's schema whose arguments fit better than `anyarray` would be taken in its place.
+//! [`super::to_be_read`] spells definitions so that what was there before the drop is not taken; this notices
+//! what has come since.
 
 use crate::ledger::{NewUndo, UndoKind};
 use crate::sql::quote_literal;
@@ -10,9 +11,10 @@ use crate::sql::quote_literal;
 /// A setting that nobody has made: to ask for its value is an error, whose message names it.
 const ELSE_SETTING: &str = "howdah.the_index_would_mean_something_else";
 
-/// A statement that fails where the index or exclusion constraint depends on a function or operator that its definition names now and
-/// did not name before, for messages that end in COMMIT; `None` for what names neither. What no definition names (the functions of casts,
-/// the operators of NULLIF and IS DISTINCT FROM) was found by the `search_path` before, too.
+/// A statement that fails where the index or exclusion constraint depends on a function or operator that its
+/// definition names now and did not name before, for messages that end in COMMIT; `None` for what names
+/// neither. What no definition names (the functions of casts, the operators of NULLIF and IS DISTINCT FROM)
+/// was found by the `search_path` before, too.
 pub(super) fn expect_sql(change: &NewUndo) -> Option<String> {
     let speaks = match change.kind {
         UndoKind::Index | UndoKind::PartitionedIndex => true,

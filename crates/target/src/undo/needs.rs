@@ -1,5 +1,6 @@
-//! What it takes to build an index again besides its table, schema and tablespace: rights on what its definition names, and
-//! functions that the server can call while it builds. Rows come in, and the index would be found to be lost only then.
+//! What it takes to build an index again besides its table, schema and tablespace: rights on what its
+//! definition names, and functions that the server can call while it builds. Rows come in, and the index
+//! would be found to be lost only then.
 
 use crate::build::may_lift_sql;
 use crate::error::session_error;
@@ -12,13 +13,14 @@ use std::collections::BTreeMap;
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
-/// What an index refers to, and what the functions of that refer to, as far as the catalog knows; operators of exclusion constraints
-/// are not among what it depends on. Definitions name in full what is outside `pg_catalog`, which takes USAGE of its schema;
-/// operator classes that are a type's default they do not name. Expressions
-/// are computed by rows that come as whoever brings them, and by a build as the owner of the table.
+/// What an index refers to, and what the functions of that refer to, as far as the catalog knows; operators
+/// of exclusion constraints are not among what it depends on. Definitions name in full what is outside
+/// `pg_catalog`, which takes USAGE of its schema; operator classes that are a type's default they do not
+/// name. Expressions are computed by rows that come as whoever brings them, and by a build as the owner of
+/// the table.
 ///
-/// From PostgreSQL 17 on, they are computed by a build under `pg_catalog, pg_temp`, whatever the session says. Bodies that are
-/// texts are read then: what they name is known only to their language.
+/// From PostgreSQL 17 on, they are computed by a build under `pg_catalog, pg_temp`, whatever the session
+/// says. Bodies that are texts are read then: what they name is known only to their language.
 const LACKING_SQL: &str = "\
     , used (index_oid, owner, is_named, classid, objid) AS ( \
         SELECT i.indexrelid, c.relowner, true, named.classid, named.objid \
@@ -126,7 +128,8 @@ impl Lacking {
     }
 }
 
-/// What indexes of the table and its partitions lack. Asked under an empty `search_path`, under which functions are named in full.
+/// What indexes of the table and its partitions lack. Asked under an empty `search_path`, under which
+/// functions are named in full.
 pub(crate) async fn lacking(session: &Session, relation: &Relation) -> Result<Vec<Lacking>> {
     let names: [(&(dyn ToSql + Sync), Type); 2] =
         [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT)];
@@ -158,7 +161,8 @@ pub(super) fn usage_of(schema: &str) -> String {
     format!("putting it back needs USAGE on the schema {schema}")
 }
 
-/// What a role lacks of all that definitions may name, `$1` being the table that an index is of: how statements name it, and the GRANT.
+/// What a role lacks of all that definitions may name, `$1` being the table that an index is of: how
+/// statements name it, and the GRANT.
 const GRANTS_SQL: &str = "\
     SELECT pg_catalog.quote_ident(n.nspname) || '.'::text, pg_catalog.format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, current_user) \
     FROM pg_catalog.pg_namespace n WHERE NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE') \

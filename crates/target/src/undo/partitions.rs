@@ -1,5 +1,5 @@
-//! Indexes of partitions that are parts of a partitioned table's index: these are dropped and put back together, or not
-//! at all.
+//! Indexes of partitions that are parts of a partitioned table's index: these are dropped and put back
+//! together, or not at all.
 
 use super::capture::Index;
 use super::entries::{FoundIndex, Place};
@@ -21,8 +21,8 @@ pub(super) struct Member {
     pub(super) found: FoundIndex,
 }
 
-/// Each index that is not a part of another, with its parts. The order stays, so that the largest index comes first,
-/// and of one index the largest part.
+/// Each index that is not a part of another, with its parts. The order stays, so that the largest index comes
+/// first, and of one index the largest part.
 pub(super) fn together(members: &[Member], captured_oid: u32) -> Vec<Index> {
     let by_oid: BTreeMap<u32, &Member> = members.iter().map(|member| (member.oid, member)).collect();
     let parent = |member: &Member| member.parent.and_then(|oid| by_oid.get(&oid).copied());

@@ -1,7 +1,7 @@
 //! Puts back what one entry of the journal says, in one transaction with the note that it is done.
 //!
-//! Safe to repeat and to do twice at once: the entry's row is locked first. What somebody has put back by hand is
-//! recognised by its definition.
+//! Safe to repeat and to do twice at once: the entry's row is locked first. What somebody has put back by
+//! hand is recognised by its definition.
 
 use super::entries::WORKERS;
 use super::reopen::reopen;
@@ -21,7 +21,8 @@ use futures_util::future;
 use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
-/// How long a lock is waited for at a time, in milliseconds: longer would make others wait behind it for somebody else.
+/// How long a lock is waited for at a time, in milliseconds: longer would make others wait behind it for
+/// somebody else.
 pub const LOCK_WITHIN_MS: u64 = 5000;
 
 /// What came of an entry.
@@ -43,18 +44,19 @@ pub enum PutBack {
     NoPartition,
     /// Another process has put it back meanwhile.
     ByAnother,
-    /// What it goes on with was dropped meanwhile: the entries of these numbers, of which it is one, are open.
+    /// What it goes on with was dropped meanwhile: the entries of these numbers, of which it is one, are
+    /// open.
     Again(Vec<i64>),
 }
 
 /// How an entry is put back.
 #[derive(Debug, Clone, Copy)]
 pub struct How {
-    /// A build takes no more parallel workers than this, where it is given, and no more than the server's own setting. Its
-    /// memory is then what suits its sort.
+    /// A build takes no more parallel workers than this, where it is given, and no more than the server's own
+    /// setting. Its memory is then what suits its sort.
     pub workers_max: Option<u32>,
-    /// The commit waits for the disk. One that does not must be followed by [`crate::finish::barrier`] and a look into the
-    /// journal, whether a crash has opened the entry again.
+    /// The commit waits for the disk. One that does not must be followed by [`crate::finish::barrier`] and a
+    /// look into the journal, whether a crash has opened the entry again.
     pub durable: bool,
     /// A lock is waited for so long at a time.
     pub lock_within_ms: u64,
@@ -63,8 +65,8 @@ pub struct How {
 /// Puts one entry back.
 ///
 /// # Errors
-/// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server with 55P03
-/// when the table was not free within that time, which may pass; those of ledger and session.
+/// Table, when rows contradict it (with the server's SQLSTATE) or when something else has its name; Server
+/// with 55P03 when the table was not free within that time, which may pass; those of ledger and session.
 pub async fn put_back(session: &Session, ledger: &Ledger, entry: &Undo, how: How) -> Result<PutBack> {
     if entry.change.kind == UndoKind::Staging {
         staging::own::expect_name(ledger, &entry.job_id, &entry.change.relation)?;
@@ -216,10 +218,11 @@ async fn found(session: &Session, change: &NewUndo, table: &Table) -> Result<Opt
     }
 }
 
-/// What the entry says of an index or constraint that somebody has put back by hand, besides its definition, unless that has been
-/// said of it as well.
+/// What the entry says of an index or constraint that somebody has put back by hand, besides its definition,
+/// unless that has been said of it as well.
 async fn unsaid(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
-    // Comments are read from their catalog: before PostgreSQL 14 `obj_description` looks operators up in the `search_path`.
+    // Comments are read from their catalog: before PostgreSQL 14 `obj_description` looks operators up in the
+    // `search_path`.
     let sql = "SELECT NOT EXISTS (SELECT FROM pg_catalog.pg_description d \
                                   WHERE d.objoid = pg_catalog.to_regclass($1)::pg_catalog.oid AND d.objsubid = 0 \
                                     AND d.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid), \
@@ -243,8 +246,8 @@ async fn unsaid(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
     Ok(change.statements.iter().filter(is_unsaid).cloned().collect())
 }
 
-/// The statements of an entry without marks in whose place somebody has set others meanwhile. A table whose index is dropped loses that
-/// index's marks, but not that its replica identity is an index.
+/// The statements of an entry without marks in whose place somebody has set others meanwhile. A table whose
+/// index is dropped loses that index's marks, but not that its replica identity is an index.
 async fn without_others(session: &Session, change: &NewUndo) -> Result<Vec<String>> {
     if change.kind != UndoKind::Marks {
         return Ok(change.statements.clone());
@@ -282,8 +285,8 @@ fn is_partitioned(kind: UndoKind) -> bool {
     matches!(kind, UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint)
 }
 
-/// Without ONLY, the server takes for each partition the index that fits, of which those that were dropped are back by
-/// now, and builds one where there is none: for partitions that have come since.
+/// Without ONLY, the server takes for each partition the index that fits, of which those that were dropped
+/// are back by now, and builds one where there is none: for partitions that have come since.
 fn on_all_partitions(sql: &str, name: &str) -> String {
     if let Some(rest) = sql.strip_prefix("ALTER TABLE ONLY ") {
         return format!("ALTER TABLE {rest}");
@@ -389,7 +392,8 @@ async fn is_there(session: &Session, change: &NewUndo) -> Result<bool> {
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&name, Type::TEXT), (&change.table_oid, Type::OID)];
     let parameters = &parameters[..if by_name { 1 } else { 2 }];
     let client = session.client();
-    // Sent together. What is put back then runs under the session's `search_path`, by which functions of event triggers go.
+    // Sent together. What is put back then runs under the session's `search_path`, by which functions of
+    // event triggers go.
     let asked = future::try_join3(
         client.batch_execute("SAVEPOINT looking; SET LOCAL search_path = ''"),
         client.query_typed(sql, parameters),

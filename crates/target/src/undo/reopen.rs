@@ -1,5 +1,6 @@
-//! What an entry goes on with may be gone when its turn comes: somebody has dropped the index that was built for a constraint, or one of the
-//! two that were to become parts of one another. The journal still says how they are built: the entries that did so are opened again.
+//! What an entry goes on with may be gone when its turn comes: somebody has dropped the index that was built
+//! for a constraint, or one of the two that were to become parts of one another. The journal still says how
+//! they are built: the entries that did so are opened again.
 
 use super::put_back::PutBack;
 use crate::error::session_error;
@@ -10,8 +11,8 @@ use howdah_model::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Opens again what this entry lacks, where the server has said that something is not there; `None` where that is not the reason, or
-/// where the journal does not know how it was made.
+/// Opens again what this entry lacks, where the server has said that something is not there; `None` where
+/// that is not the reason, or where the journal does not know how it was made.
 ///
 /// # Errors
 /// Those of ledger and session.
@@ -88,7 +89,8 @@ fn made(change: &NewUndo) -> Option<Thing> {
     }
 }
 
-/// The entries that make what is lost of this, and those that went on with it; `None` where nothing is, or no entry makes it.
+/// The entries that make what is lost of this, and those that went on with it; `None` where nothing is, or no
+/// entry makes it.
 async fn lost<'a>(
     session: &Session,
     missed: Vec<Thing>,
@@ -135,7 +137,8 @@ async fn is_there(session: &Session, thing: &Thing) -> Result<bool> {
     Ok(!rows.is_empty())
 }
 
-/// The index that this one was to become part of is gone with its table, or that table has this one's as a partition no more.
+/// The index that this one was to become part of is gone with its table, or that table has this one's as a
+/// partition no more.
 async fn lost_parent(session: &Session, entry: &Undo, journal: &[Known]) -> Result<Option<PutBack>> {
     let change = &entry.change;
     let parent = Thing::Index(change.definition.clone());

@@ -1,5 +1,5 @@
-//! Triggers that rows of a load would fire, and how they are kept from it: by the role of the load's own sessions, or by
-//! disabling them, which is written into the journal in the same transaction.
+//! Triggers that rows of a load would fire, and how they are kept from it: by the role of the load's own
+//! sessions, or by disabling them, which is written into the journal in the same transaction.
 
 use super::SPELLING_SQL;
 use super::catalog_sql::TRIGGERS_SQL;
@@ -25,7 +25,8 @@ pub struct Triggers {
     pub role: String,
     /// This role may set `session_replication_role`.
     pub may_replica: bool,
-    /// The role's sessions have it set to `replica` already: neither usual triggers fire nor those that check constraints.
+    /// The role's sessions have it set to `replica` already: neither usual triggers fire nor those that check
+    /// constraints.
     pub is_replica: bool,
     /// Triggers that fire as usual.
     pub fired: Vec<Trigger>,
@@ -52,7 +53,8 @@ pub struct Trigger {
     pub before: bool,
     /// Why this role cannot disable it and enable it again.
     pub cannot: Option<String>,
-    /// Others of it, those of the parent or of partitions, are in another state: each is disabled, and comes back, alone.
+    /// Others of it, those of the parent or of partitions, are in another state: each is disabled, and comes
+    /// back, alone.
     pub uneven: bool,
     partitioned: bool,
     table_oid: u32,
@@ -172,7 +174,8 @@ async fn read(session: &Session, relation: &Relation, definitions: Definitions) 
     rows.map_err(|error| session_error(&error, "reading the table's triggers"))
 }
 
-/// Before these minor versions, ALTER TABLE ONLY ... DISABLE TRIGGER took partitions along (release notes of 13.8 and 14.5).
+/// Before these minor versions, ALTER TABLE ONLY ... DISABLE TRIGGER took partitions along (release notes of
+/// 13.8 and 14.5).
 fn honors_only(server_version: u32) -> bool {
     match server_version / 10_000 {
         13 => server_version >= 130_008,

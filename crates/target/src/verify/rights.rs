@@ -1,4 +1,5 @@
-//! Whether a role can compare a table with its sources, and whether the table's rows tell what has stored them.
+//! Whether a role can compare a table with its sources, and whether the table's rows tell what has stored
+//! them.
 
 use super::DOING;
 use crate::session::Session;
@@ -8,8 +9,8 @@ use crate::tree::tree_of;
 use howdah_model::{Error, ErrorKind, Relation, RelationKind, Result, Table, Verify, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
-/// Columns that the role may not read, `xmin` among them; whether it may make temporary tables; whether policies may hide
-/// rows from it; what keeps rows in another way than tables of PostgreSQL do.
+/// Columns that the role may not read, `xmin` among them; whether it may make temporary tables; whether
+/// policies may hide rows from it; what keeps rows in another way than tables of PostgreSQL do.
 const ASK_SQL: &str = concat!(
     "SELECT ARRAY(SELECT a.attname::pg_catalog.text FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = c.oid AND (a.attname = ANY ($2) OR a.attname = 'xmin') AND NOT a.attisdropped \

@@ -184,8 +184,8 @@ async fn an_answer_to_commit_that_is_lost_is_unknown_and_settled_by_the_claim() 
 
 on_every_version!(a_transaction_that_does_not_begin_leaves_no_claim, server => {
     let mut stage = stage(server, TABLE).await;
-    // The server reads all statements of a message before it runs the first: BEGIN does not run, as where it is cancelled, and
-    // the claim comes behind it all the same.
+    // The server reads all statements of a message before it runs the first: BEGIN does not run, as where it
+    // is cancelled, and the claim comes behind it all the same.
     let broken = PoliciesPlan {
         relation: stage.plan.tables[0].table.relation.clone(),
         make_sql: "no statement".to_owned(),

@@ -40,8 +40,8 @@ async fn a_far_server_is_not_asked_once_for_each_version_of_a_new_ledger() {
     let session =
         connect(&format!("host=127.0.0.1 port={port} user=postgres dbname={database} sslmode=disable")).await;
     let ledger = Ledger::new("howdah");
-    // What its tables are, its version, whether its sequences are behind, the end of that and the role's rights are asked for together:
-    // none is answered before all are.
+    // What its tables are, its version, whether its sequences are behind, the end of that and the role's
+    // rights are asked for together: none is answered before all are.
     rule.hold_answers_until(5);
     ledger.ensure(&session).await.unwrap();
     // These; the beginning and what is there by then; all that is made.

@@ -83,7 +83,8 @@ fn new_folder(name: &str) -> PathBuf {
     let folder = parent().join(format!("howdah-target-{}-{name}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     own(&folder);
-    // Removes it behind this process, whose end closes the pipe and ends the servers: memory is not to be kept.
+    // Removes it behind this process, whose end closes the pipe and ends the servers: memory is not to be
+    // kept.
     let script = "trap '' INT TERM HUP; cat >/dev/null; sleep 1; rm -rf \"$1\"";
     let mut guard = Command::new("sh");
     guard.args(["-c", script, "guard"]).arg(&folder).stdin(Stdio::piped());

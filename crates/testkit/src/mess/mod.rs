@@ -1,9 +1,9 @@
-//! Generated mess: a clean random table, written in a random dialect, with one pollution of a random kind at a
-//! random place. The same seed makes the same file.
+//! Generated mess: a clean random table, written in a random dialect, with one pollution of a random kind at
+//! a random place. The same seed makes the same file.
 //!
-//! Leaves: the bytes and the clean table that must come back. What is drawn leaves one right answer to a careful
-//! person: values have no blanks at their ends, a broken byte stands in text that has whole characters too, a
-//! surplus field is put where the row has no other empty one.
+//! Leaves: the bytes and the clean table that must come back. What is drawn leaves one right answer to a
+//! careful person: values have no blanks at their ends, a broken byte stands in text that has whole
+//! characters too, a surplus field is put where the row has no other empty one.
 
 mod dialect;
 mod pollution;

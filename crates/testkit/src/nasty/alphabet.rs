@@ -51,8 +51,8 @@ impl Alphabet {
     }
 }
 
-/// Characters beyond ASCII. Many of the Asian encodings' end in the bytes of `\`, `|`, `A` or a digit: whoever
-/// looks at bytes alone is fooled.
+/// Characters beyond ASCII. Many of the Asian encodings' end in the bytes of `\`, `|`, `A` or a digit:
+/// whoever looks at bytes alone is fooled.
 fn wide(encoding: Option<&str>) -> &'static [&'static [u8]] {
     match encoding {
         Some("SJIS" | "SHIFT_JIS_2004") => {

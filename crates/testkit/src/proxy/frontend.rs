@@ -1,8 +1,8 @@
 //! Walks over what a PostgreSQL client sends, to find its COMMIT.
 //!
 //! Enters: the bytes of one connection, in any pieces. Leaves: where in these bytes a COMMIT message ends
-//! (PostgreSQL documentation, "Frontend/Backend Protocol", message formats). Known forms: a simple query
-//! that begins or ends with COMMIT, and the execution of a prepared one. Bytes of other protocols find nothing.
+//! (PostgreSQL documentation, "Frontend/Backend Protocol", message formats). Known forms: a simple query that
+//! begins or ends with COMMIT, and the execution of a prepared one. Bytes of other protocols find nothing.
 
 use std::collections::HashSet;
 use std::ops::Range;

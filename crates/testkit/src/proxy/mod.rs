@@ -203,7 +203,8 @@ impl Proxy {
         self.shared.forgets.send_replace(*self.shared.ends.borrow());
     }
 
-    /// Both sides learn at last that forgotten connections are gone, as TCP's keepalives tell them after minutes.
+    /// Both sides learn at last that forgotten connections are gone, as TCP's keepalives tell them after
+    /// minutes.
     pub fn end_forgotten(&self) {
         self.shared.ends.send_modify(|count| *count += 1);
     }
@@ -224,13 +225,14 @@ impl Proxy {
         self.shared.held.load(Ordering::SeqCst)
     }
 
-    /// How often clients sent something after an answer had reached them, over all connections: so many round trips they have waited
-    /// for. Under [`Fault::Delay`], what is sent together counts once.
+    /// How often clients sent something after an answer had reached them, over all connections: so many round
+    /// trips they have waited for. Under [`Fault::Delay`], what is sent together counts once.
     pub fn flights(&self) -> u64 {
         self.shared.flights.load(Ordering::SeqCst)
     }
 
-    /// What is sent with one of these words counts for no flight: what a client sends by the clock it sends more often where all is slow.
+    /// What is sent with one of these words counts for no flight: what a client sends by the clock it sends
+    /// more often where all is slow.
     pub fn leave_out_of_flights(&self, words: &[&'static str]) {
         self.shared.left_out.lock().extend(words);
     }

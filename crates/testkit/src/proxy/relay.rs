@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 const PACKETS_MAX: usize = 256;
 const PACKET_BYTES_MAX: usize = 64 * 1024;
 
-/// An ERROR that tells of a lost connection, and that the session is ready for more (PostgreSQL documentation,
-/// "Message Formats", ErrorResponse and ReadyForQuery).
+/// An ERROR that tells of a lost connection, and that the session is ready for more (PostgreSQL
+/// documentation, "Message Formats", ErrorResponse and ReadyForQuery).
 const GONE: &[u8] = b"E\0\0\0\x27SERROR\0VERROR\0C08006\0Mserver lost\0\0Z\0\0\0\x05I";
 
 /// Bytes and when they are due. No bytes: the end, since a queue to the client has two senders.

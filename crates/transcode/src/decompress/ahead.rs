@@ -1,10 +1,11 @@
 //! Decodes the parts of a compressed file side by side and hands their plain bytes on in order.
 //!
-//! The reader cuts parts off the stored bytes and offers them to other threads. It waits for none of these: what
-//! nobody has begun when it is wanted, the reader decodes itself. So without helpers, or with busy ones, it does
-//! what a plain decoder does. From the first part on that cannot be cut or decoded, the file is decoded in order,
-//! which also tells what is wrong with it: plain bytes and errors are those of [`super::decoder`]. Of gzip only the member
-//! is decoded in order with which such a part begins: it tells where the next one does.
+//! The reader cuts parts off the stored bytes and offers them to other threads. It waits for none of these:
+//! what nobody has begun when it is wanted, the reader decodes itself. So without helpers, or with busy ones,
+//! it does what a plain decoder does. From the first part on that cannot be cut or decoded, the file is
+//! decoded in order, which also tells what is wrong with it: plain bytes and errors are those of
+//! [`super::decoder`]. Of gzip only the member is decoded in order with which such a part begins: it tells
+//! where the next one does.
 
 use super::parts::{Cut, Cutter, InOrder, Part, SPARE_BYTES_MAX, begins_with_members};
 use super::{decoder, decoder_behind, explain, explained};
@@ -18,7 +19,8 @@ use std::sync::Arc;
 /// With less memory than this, a file is decoded in order.
 pub const AHEAD_BYTES_MIN: usize = 8 << 20;
 
-/// After so many parts of gzip that were none a file is decoded in order: what others have decoded for nothing cost their cores.
+/// After so many parts of gzip that were none a file is decoded in order: what others have decoded for
+/// nothing cost their cores.
 const SEEMING_PARTS_MAX: u32 = 4;
 
 /// Other threads.
@@ -34,8 +36,8 @@ pub fn may_have_parts(codec: Codec) -> bool {
     Cutter::new(codec, 0).is_some()
 }
 
-/// The file that begins with `head` may do so. Of gzip that is known where the second member begins there, too; most files
-/// are one member, and need no memory for parts.
+/// The file that begins with `head` may do so. Of gzip that is known where the second member begins there,
+/// too; most files are one member, and need no memory for parts.
 pub fn begins_with_part(codec: Codec, head: &[u8]) -> bool {
     match codec {
         Codec::Gzip => begins_with_members(head),
@@ -43,8 +45,8 @@ pub fn begins_with_part(codec: Codec, head: &[u8]) -> bool {
     }
 }
 
-/// The plain bytes of a whole compressed stream, as [`decoder`] reads them, decoded with the help of others where
-/// the file has parts. Parts in memory, stored and plain, take `bytes_max` together; with less than
+/// The plain bytes of a whole compressed stream, as [`decoder`] reads them, decoded with the help of others
+/// where the file has parts. Parts in memory, stored and plain, take `bytes_max` together; with less than
 /// [`AHEAD_BYTES_MIN`] there is no help.
 ///
 /// # Errors
@@ -80,7 +82,8 @@ enum State {
     Decoded(Option<Vec<u8>>),
 }
 
-/// Buffers for plain bytes that have been handed on: new ones would cost the system's clearing of their pages.
+/// Buffers for plain bytes that have been handed on: new ones would cost the system's clearing of their
+/// pages.
 #[derive(Default)]
 struct Spares(Mutex<Vec<Vec<u8>>>);
 

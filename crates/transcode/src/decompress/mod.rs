@@ -4,8 +4,8 @@
 //! yields all it holds: every member, frame or stream. Damage and an early end are errors, never a short
 //! result. Memory is bounded by the codec's window, whatever the file claims.
 //!
-//! Where a file consists of members, frames or blocks, [`ahead`] yields the same, and lets other threads decode what
-//! comes next.
+//! Where a file consists of members, frames or blocks, [`ahead`] yields the same, and lets other threads
+//! decode what comes next.
 
 mod ahead;
 mod bzip2;

@@ -118,7 +118,8 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(257..).is_some_and(|magic| magic.starts_with(b"ustar\0") || magic.starts_with(b"ustar  \0"))
 }
 
-/// Bytes that text files do not have. Hive writes 1 to 3 between fields, items and keys, and ASCII has 0x1C to 0x1F for that.
+/// Bytes that text files do not have. Hive writes 1 to 3 between fields, items and keys, and ASCII has 0x1C
+/// to 0x1F for that.
 fn has_control_bytes(head: &[u8]) -> bool {
     head.iter().any(|byte| matches!(byte, 0 | 4..=8 | 0x0E..=0x1A))
 }

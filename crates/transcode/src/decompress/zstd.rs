@@ -1,8 +1,8 @@
 //! zstd (RFC 8878): one or many frames, skippable ones included.
 //!
-//! A frame says how much of its past it refers to; frames that want more than [`WINDOW_LOG_MAX`] allows
-//! are refused. The frames are followed here, and not by the library's reader, which takes a few bytes behind the last one
-//! for the beginning of another that is cut short.
+//! A frame says how much of its past it refers to; frames that want more than [`WINDOW_LOG_MAX`] allows are
+//! refused. The frames are followed here, and not by the library's reader, which takes a few bytes behind the
+//! last one for the beginning of another that is cut short.
 
 use super::{garbage_behind, may_begin, refuse};
 use std::io::{self, BufRead, Read};

@@ -1,4 +1,5 @@
-//! The one line right above the first record: a title, or the name of the only column, whose values the delimiter cuts.
+//! The one line right above the first record: a title, or the name of the only column, whose values the
+//! delimiter cuts.
 
 use super::regions::{Cut, Regions};
 use super::rows::Reader;

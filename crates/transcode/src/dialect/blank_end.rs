@@ -3,8 +3,9 @@
 use super::WINDOW_BYTES;
 use super::footer::FOOTER_LINES_MAX;
 
-/// Where the blank lines at the end of these bytes begin, the last lines of a file of one column, and how many they are. `None` if
-/// there are none, or others among the records above them: then they are records, too, as in a file whose tail was seen.
+/// Where the blank lines at the end of these bytes begin, the last lines of a file of one column, and how
+/// many they are. `None` if there are none, or others among the records above them: then they are records,
+/// too, as in a file whose tail was seen.
 pub fn blank_end(bytes: &[u8]) -> Option<(usize, u64)> {
     let from = bytes.len().saturating_sub(WINDOW_BYTES);
     let tail = &bytes[from..];

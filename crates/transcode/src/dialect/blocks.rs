@@ -1,8 +1,9 @@
 //! The first of several tables in one file, where the lines between them are blank.
 //!
-//! A file is one table for the most part, and its dialect is that of all its lines. Where it is not, no dialect
-//! explains all lines: the best one sees a single column, or many lines of another width. Then each block of lines
-//! between blank ones is asked alone, and the first one that is a table without exception is taken.
+//! A file is one table for the most part, and its dialect is that of all its lines. Where it is not, no
+//! dialect explains all lines: the best one sees a single column, or many lines of another width. Then each
+//! block of lines between blank ones is asked alone, and the first one that is a table without exception is
+//! taken.
 
 use super::Given;
 use super::rank::{Ranked, rank_part};
@@ -12,11 +13,12 @@ use howdah_model::Eol;
 /// A table of its own has so many lines: metadata has fewer.
 const BLOCK_LINES_MIN: usize = 5;
 
-/// No further than this are blocks looked for; together they cost as much as one more round of all candidates.
+/// No further than this are blocks looked for; together they cost as much as one more round of all
+/// candidates.
 const LOOK_BYTES: usize = 24 << 10;
 
-/// Candidates under which the first block that is a table has no exception, the best first. `None` if the best
-/// dialect of the whole sample explains it, or there are no such blocks.
+/// Candidates under which the first block that is a table has no exception, the best first. `None` if the
+/// best dialect of the whole sample explains it, or there are no such blocks.
 pub(super) fn first_table(
     windows: &Windows,
     given: &Given,

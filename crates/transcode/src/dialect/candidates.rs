@@ -42,7 +42,8 @@ const SINGLE: [(&str, f64); 23] = [
     ("=", 4.0),
 ];
 
-/// Those that dates, words and paths have inside: they are looked at only where a table has told how many fields there are.
+/// Those that dates, words and paths have inside: they are looked at only where a table has told how many
+/// fields there are.
 const OF_KNOWN_WIDTH: [(&str, f64); 2] = [("-", 4.0), ("/", 4.0)];
 
 /// From this doubt on, text is full of a delimiter.
@@ -111,7 +112,8 @@ pub(super) fn candidates(windows: &[Window], given: &Given, eol: Option<Eol>) ->
 /// Lines of a drawn column that are looked at.
 const DRAWN_LINES: usize = 60;
 
-/// psql has drawn one column: a line of one stroke below its name, which reaches beyond all values, and a blank before each of these.
+/// psql has drawn one column: a line of one stroke below its name, which reaches beyond all values, and a
+/// blank before each of these.
 fn is_drawn_column(windows: &[Window]) -> bool {
     let Some(head) = windows.first().filter(|window| !window.begins_inside) else { return false };
     let mut lines = head.text[head.from..].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
@@ -160,8 +162,8 @@ fn delimiters(windows: &[Window], contents: &Contents, given: &Given) -> Vec<(St
     all
 }
 
-/// A field in quotes may begin behind the delimiter, or end before it; or it begins a record whose end is not there, and the
-/// delimiter stands in the line above.
+/// A field in quotes may begin behind the delimiter, or end before it; or it begins a record whose end is not
+/// there, and the delimiter stands in the line above.
 fn beside_quote(windows: &[Window], contents: &Contents, delimiter: &str) -> bool {
     let delimiter = delimiter.as_bytes();
     let holds = |text: &[u8], bytes: &[u8]| memchr::memmem::find(text, bytes).is_some();
@@ -221,9 +223,9 @@ fn are_runs_usual(windows: &[Window], run: &[u8]) -> bool {
 /// Of so many lines one may have another number of tabs where the others have as many.
 const LINES_WITH_ODD_ONE: usize = 10;
 
-/// Tabs in a row have empty fields between them: lines that are lined up by tabs have as many as their values are short, so that it is
-/// not so where nearly all have as many. It is so again where no tab stands alone, or where names would be missing above the empty
-/// fields: the first line has words alone, and tabs in a row.
+/// Tabs in a row have empty fields between them: lines that are lined up by tabs have as many as their values
+/// are short, so that it is not so where nearly all have as many. It is so again where no tab stands alone,
+/// or where names would be missing above the empty fields: the first line has words alone, and tabs in a row.
 fn are_fields_between_tabs(windows: &[Window]) -> bool {
     let (mut by_count, mut lines, mut lone) = (BTreeMap::<usize, usize>::new(), 0usize, false);
     let mut names_are_missing = None;
@@ -259,10 +261,10 @@ struct Blanks {
     either: usize,
 }
 
-/// Blanks stand beside the delimiters of every column: in a fourth of its fields, as where columns are aligned, or before nearly all
-/// fields but the first of a line, or behind all but the last. Or they fill up nearly all fields of some columns on one side, as of
-/// `char(n)`.
-/// Where some fields of a column have blanks and others have none, they are part of the values.
+/// Blanks stand beside the delimiters of every column: in a fourth of its fields, as where columns are
+/// aligned, or before nearly all fields but the first of a line, or behind all but the last. Or they fill up
+/// nearly all fields of some columns on one side, as of `char(n)`. Where some fields of a column have blanks
+/// and others have none, they are part of the values.
 fn blanks_around(windows: &[Window], delimiter: u8, quote: Option<u8>) -> bool {
     let mut by_width: BTreeMap<usize, Vec<Blanks>> = BTreeMap::new();
     for window in windows {
@@ -373,8 +375,8 @@ impl Contents {
     }
 }
 
-/// Backslashes stand before what needs one (delimiters, line endings, backslashes) more often than before letters
-/// that mean nothing behind one: not as in paths.
+/// Backslashes stand before what needs one (delimiters, line endings, backslashes) more often than before
+/// letters that mean nothing behind one: not as in paths.
 fn backslashes_escape(windows: &[Window], delimiter: &str) -> bool {
     let (mut needed, mut foreign) = (0usize, 0usize);
     for window in windows {

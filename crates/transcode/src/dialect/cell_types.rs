@@ -131,8 +131,9 @@ pub fn is_missing(value: &[u8]) -> bool {
     value.len() <= 8 && MISSING.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// A number that was not counted out or comes with a note, as devices and offices write them: `<0.5`, `~3`, `1.2*`, `12 (a)`. Or a word
-/// for "no value" that is no word: `n/a`, `-`. Names of columns are hardly ever written so.
+/// A number that was not counted out or comes with a note, as devices and offices write them: `<0.5`, `~3`,
+/// `1.2*`, `12 (a)`. Or a word for "no value" that is no word: `n/a`, `-`. Names of columns are hardly ever
+/// written so.
 pub(super) fn is_marked(value: &[u8]) -> bool {
     const SIGNS: [&str; 9] = ["<=", ">=", "<", ">", "~", "≤", "≥", "≈", "±"];
     let value = value.trim_ascii();
@@ -193,8 +194,8 @@ fn numeric(value: &[u8]) -> Option<Kind> {
     number(value)
 }
 
-/// A number with a minus behind it or with signs beyond ASCII, as inference reads it: `12,00-`, `−5`, `1’234.50`. Digits
-/// alone with a minus behind them are none: `1990-` is a year and what follows.
+/// A number with a minus behind it or with signs beyond ASCII, as inference reads it: `12,00-`, `−5`,
+/// `1’234.50`. Digits alone with a minus behind them are none: `1990-` is a year and what follows.
 fn numeric_otherwise(value: &[u8]) -> Option<Kind> {
     let minus_behind = value.ends_with(b"-") || value.ends_with("\u{2212}".as_bytes());
     if !minus_behind && value.is_ascii() {

@@ -6,8 +6,9 @@ use super::table::Lines;
 use super::windows::Window;
 use std::ops::Range;
 
-/// The comma that is the delimiter may be that of fractions, too: where a header has `missing` names too few, as many pairs of fields are
-/// an amount and its fraction in every record, no number has a point, and the first field has no quotes, as those have that name rows.
+/// The comma that is the delimiter may be that of fractions, too: where a header has `missing` names too few,
+/// as many pairs of fields are an amount and its fraction in every record, no number has a point, and the
+/// first field has no quotes, as those have that name rows.
 pub(super) fn may_be(
     lines: &Lines,
     (below, width, missing): (Range<usize>, usize, usize),

@@ -1,5 +1,5 @@
-//! Names that a comment above the table declares, as the logs of web servers (`#Fields: date time c-ip`) and of Zeek (`#fields`) have
-//! them, and the delimiter that a first line declares.
+//! Names that a comment above the table declares, as the logs of web servers (`#Fields: date time c-ip`) and
+//! of Zeek (`#fields`) have them, and the delimiter that a first line declares.
 
 use super::regions::Cut;
 use super::table::Lines;
@@ -38,7 +38,8 @@ pub(super) fn line_above(lines: &Lines, start: usize, width: usize, window: &Win
 }
 
 /// # Errors
-/// `Unsupported` if the line at `first` declares names and a later one others: what stands below that would go to wrong columns.
+/// `Unsupported` if the line at `first` declares names and a later one others: what stands below that would
+/// go to wrong columns.
 pub(super) fn refuse_change(cut: &Cut, windows: &Windows, first: usize) -> Result<()> {
     let declared = |window: &Window, start: usize, length: usize| {
         window.text.get(start..start + length).and_then(of_line)

@@ -51,7 +51,8 @@ pub(super) fn records(score: &Score) -> String {
     )
 }
 
-/// Nothing tells fields apart where no record is whole. Whoever has told the delimiter may know where records end.
+/// Nothing tells fields apart where no record is whole. Whoever has told the delimiter may know where records
+/// end.
 pub(super) fn no_record(head_bytes: usize, knows_delimiter: bool) -> Unsure {
     let bytes = show_count(head_bytes as u64);
     let what =
@@ -73,7 +74,8 @@ pub(super) fn nameless(nameless: Nameless) -> Option<Unsure> {
     Some(Unsure { what: what.to_owned(), option: "--columns" })
 }
 
-/// The first record was taken for one, and has text in half of the columns of numbers, days or the like, and more.
+/// The first record was taken for one, and has text in half of the columns of numbers, days or the like, and
+/// more.
 pub(super) fn odd_first(kinds: &[Kind], classes: &[Option<Class>]) -> Option<Unsure> {
     let (same, text) = agreement(kinds, classes);
     let what = "the first record has text where others have numbers, days or the like, and may be a header";

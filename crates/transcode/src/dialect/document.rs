@@ -1,7 +1,8 @@
 //! Files of text that are no tables: JSON, XML, HTML, SQL.
 //!
-//! Cut at their commas they would be loaded in part, so they are refused with a word on what to do instead. What may
-//! be a table of such values is none of them: one that has a header, or records with more than the value.
+//! Cut at their commas they would be loaded in part, so they are refused with a word on what to do instead.
+//! What may be a table of such values is none of them: one that has a header, or records with more than the
+//! value.
 
 use super::windows::Window;
 use super::{Finding, Given};
@@ -80,7 +81,8 @@ const DRAWING: Refusal = (
 const PACKED: [&[u8]; 3] = [b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0"];
 
 /// # Errors
-/// `Unsupported` if the file, of which these are the head and its plain bytes, is no table of lines, and nobody says that it is one.
+/// `Unsupported` if the file, of which these are the head and its plain bytes, is no table of lines, and
+/// nobody says that it is one.
 pub(super) fn refuse_others(head: &Window, plain: &[u8], given: &Given) -> Result<()> {
     if given.dialect.is_some() {
         return Ok(());
@@ -106,7 +108,8 @@ fn refuse_packed(plain: &[u8]) -> Result<()> {
 
 impl Finding {
     /// # Errors
-    /// `Unsupported` if a file whose delimiter was found to be no bar begins with the upper edge of a drawn table.
+    /// `Unsupported` if a file whose delimiter was found to be no bar begins with the upper edge of a drawn
+    /// table.
     pub(super) fn refuse_drawing(&self, text: &[u8], given: &Given) -> Result<()> {
         let is_told = given.delimiter.is_some() || given.dialect.is_some();
         let is_understood = self.width > 1 && self.dialect.delimiter == "|";
@@ -141,8 +144,9 @@ fn refuse(text: &[u8], at_end: bool) -> Result<()> {
 }
 
 /// # Errors
-/// `Unsupported` if the records of a file that begins with `text`, or with `at_end` is that, are ended by ASCII's record separator and
-/// not by line endings: all of them would be one record. `delimiter` is the one that was told.
+/// `Unsupported` if the records of a file that begins with `text`, or with `at_end` is that, are ended by
+/// ASCII's record separator and not by line endings: all of them would be one record. `delimiter` is the one
+/// that was told.
 fn refuse_separators(text: &[u8], at_end: bool, delimiter: Option<&str>) -> Result<()> {
     let others = [UNIT_SEPARATOR, b',', b';', b'\t', b'|'].into_iter().map(|field| (RECORD_SEPARATOR, field));
     let ways = others.chain([(UNIT_SEPARATOR, RECORD_SEPARATOR)]);
@@ -167,8 +171,8 @@ fn refuse_separators(text: &[u8], at_end: bool, delimiter: Option<&str>) -> Resu
     Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint))
 }
 
-/// Cut at `record` the text has records of one number of fields, and cut at its line endings it has not, or has one line, or lines that
-/// each end with `record`.
+/// Cut at `record` the text has records of one number of fields, and cut at its line endings it has not, or
+/// has one line, or lines that each end with `record`.
 fn are_separated(text: &[u8], at_end: bool, (record, field): (u8, u8)) -> bool {
     let width = |piece: &[u8]| memchr::memchr_iter(field, piece).count();
     let even = |pieces: &[&[u8]]| {

@@ -161,8 +161,9 @@ fn looks_like_utf8(sample: &Sample) -> bool {
     characters > 0 && is_mostly_utf8(characters, broken)
 }
 
-/// Where one letter of so many is surely UTF-8, the file is put together from two encodings, and what is broken is for its reader to
-/// mend: read as one of Windows', the others would be stored wrong without a word.
+/// Where one letter of so many is surely UTF-8, the file is put together from two encodings, and what is
+/// broken is for its reader to mend: read as one of Windows', the others would be stored wrong without a
+/// word.
 const MIXED_MAX: usize = 4;
 
 /// Letters of UTF-8 that in Windows-1252 were a capital and a sign behind a small letter: `ZoÃ«`.
@@ -295,12 +296,13 @@ fn broken_in(encoding: &'static encoding_rs::Encoding, head: &[u8], whole: bool)
 /// Bytes that Windows-1252 has no character for: letters in the code pages of DOS and of the first Macs.
 const UNASSIGNED: [u8; 5] = [0x81, 0x8D, 0x8F, 0x90, 0x9D];
 
-/// Letters there, and in Windows-1252 signs (low quotes, daggers, currencies and the like) and capitals that do not stand between a letter
-/// and a small one.
+/// Letters there, and in Windows-1252 signs (low quotes, daggers, currencies and the like) and capitals that
+/// do not stand between a letter and a small one.
 const ODD_INSIDE_WORDS: [u8; 14] =
     [0x82, 0x84, 0x86, 0x87, 0x88, 0x8A, 0x8E, 0x94, 0x9F, 0xA1, 0xA2, 0xA3, 0xA4, 0xA7];
 
-/// Every byte beyond ASCII stands alone between ASCII letters: a character of several bytes would take the next letter with it.
+/// Every byte beyond ASCII stands alone between ASCII letters: a character of several bytes would take the
+/// next letter with it.
 fn stands_in_words(sample: &Sample) -> bool {
     let is_alone = |three: &[u8]| match three {
         [before, byte, behind] => {
@@ -323,9 +325,10 @@ fn has_older_letters(sample: &Sample) -> bool {
     windows.any(|window| window.iter().any(|byte| UNASSIGNED.contains(byte)) || window.windows(3).any(is_one))
 }
 
-/// Letters that are `š` and `ž` in Windows-1257: in Windows-1254 those of Turkish (`ğ`, `ş`), without its `ı` and `İ`, which one word in
-/// four has; in Windows-1250 those of Croatian and Romanian (`đ`, `ţ`), beside one of Hungarian (`ő`, for `õ`); in Windows-1252 those of
-/// Icelandic (`ð`, `þ`) beside `õ`, which it has not, and without its vowels.
+/// Letters that are `š` and `ž` in Windows-1257: in Windows-1254 those of Turkish (`ğ`, `ş`), without its `ı`
+/// and `İ`, which one word in four has; in Windows-1250 those of Croatian and Romanian (`đ`, `ţ`), beside one
+/// of Hungarian (`ő`, for `õ`); in Windows-1252 those of Icelandic (`ð`, `þ`) beside `õ`, which it has not,
+/// and without its vowels.
 fn may_be_baltic(name: &str, sample: &Sample) -> bool {
     const SHARED: [u8; 4] = [0xD0, 0xDE, 0xF0, 0xFE];
     let windows = [sample.head, sample.middle, sample.tail];

@@ -6,16 +6,17 @@ use crate::encode::attributes::text_value;
 use crate::infer::json;
 use howdah_model::{Dialect, Escape};
 
-/// Where the first backslash stands in these bytes that speaks for COPY's text format, with this delimiter. `None` if one
-/// speaks against it.
+/// Where the first backslash stands in these bytes that speaks for COPY's text format, with this delimiter.
+/// `None` if one speaks against it.
 pub fn copy_escape(delimiter: u8, bytes: &[u8]) -> Option<usize> {
     let mut escapes = Escapes::default();
     escapes.add(bytes, &[delimiter], None);
     escapes.first.filter(|_| escapes.foreign == 0)
 }
 
-/// Whether backslashes before this delimiter escape it, where records are as regular with them as without: they do if no other
-/// backslash speaks against that. `None` if that cannot be said. Drives (`C:\`) end with one in each record, too.
+/// Whether backslashes before this delimiter escape it, where records are as regular with them as without:
+/// they do if no other backslash speaks against that. `None` if that cannot be said. Drives (`C:\`) end with
+/// one in each record, too.
 pub(super) fn escape_delimiters(windows: &[Window], delimiter: &str) -> Option<bool> {
     let mut escapes = Escapes::default();
     for window in windows {
@@ -37,8 +38,8 @@ pub(super) struct Escapes {
     pub(super) doubled: usize,
     /// `\n`, `\r` and `\t`.
     pub(super) letters: usize,
-    /// Those of them that end a line of words or their field, or come twice. In the names of paths and users letters and digits
-    /// follow, in regular expressions signs.
+    /// Those of them that end a line of words or their field, or come twice. In the names of paths and users
+    /// letters and digits follow, in regular expressions signs.
     pub(super) breaks: usize,
     /// Those before line endings.
     pub(super) endings: usize,

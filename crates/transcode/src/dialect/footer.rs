@@ -14,8 +14,8 @@ use std::ops::Range;
 /// Longer footers are taken for data.
 pub(super) const FOOTER_LINES_MAX: usize = 40;
 
-/// Balances behind a table have no more lines, and it has so many records and columns of numbers, days or the like at least: of fewer
-/// nothing is usual.
+/// Balances behind a table have no more lines, and it has so many records and columns of numbers, days or the
+/// like at least: of fewer nothing is usual.
 const BALANCE_LINES_MAX: usize = 3;
 const BALANCED_LINES_MIN: usize = 3;
 const TYPED_MIN: usize = 3;
@@ -111,8 +111,8 @@ pub(super) fn total_name(kinds: &[Kind], record: &Record) -> Option<&'static str
     TOTALS.iter().chain(MEANS).find(|total| total.eq_ignore_ascii_case(name)).copied()
 }
 
-/// The line behind the last one of `range` that is data. `before` are lines of the same table in windows before this
-/// one.
+/// The line behind the last one of `range` that is data. `before` are lines of the same table in windows
+/// before this one.
 pub(super) fn find(
     lines: &Lines,
     range: Range<usize>,
@@ -157,7 +157,8 @@ pub(super) fn find(
             (end, ends_file) = (no, false);
             continue;
         }
-        // Everything below a blank line, if none of it is data. Where such records stand among the others they set nothing apart.
+        // Everything below a blank line, if none of it is data. Where such records stand among the others
+        // they set nothing apart.
         let sets_apart = |line: &Line| line.is_blank() && !(empty_records && line.is_empty_record(width));
         let block = (lowest..no).rev().find(|above| sets_apart(&lines.lines[*above]));
         let is_note = |no: usize| !lines.lines[no].broken && footer.is_no_record(no);
@@ -219,7 +220,8 @@ impl Footer<'_, '_> {
             && words.count() <= 4
     }
 
-    /// None of these few lines behind a blank one has more than a few values of the columns' types, as each record has: balances.
+    /// None of these few lines behind a blank one has more than a few values of the columns' types, as each
+    /// record has: balances.
     fn is_unlike_records(&self, block: Range<usize>, from: usize) -> bool {
         let (width, classes) = (self.profile.width(), self.profile.classes());
         let typed = classes.iter().flatten().count();
@@ -306,9 +308,9 @@ impl Footer<'_, '_> {
         text.split_whitespace().count() > 1 && NOTES.iter().any(|note| starts_with_word(&text, note))
     }
 
-    /// A record of somebody called Total, and no total: it is full, fits the columns, and none of its numbers is the sum or the mean
-    /// of its column; or it has none, as the table. False where that cannot be told: part of the table was not seen, or the numbers
-    /// can be read in two ways.
+    /// A record of somebody called Total, and no total: it is full, fits the columns, and none of its numbers
+    /// is the sum or the mean of its column; or it has none, as the table. False where that cannot be told:
+    /// part of the table was not seen, or the numbers can be read in two ways.
     fn is_record_of_no_sum(&mut self, no: usize, from: usize) -> bool {
         let (line, width, classes) = (self.lines.lines[no], self.profile.width(), self.profile.classes());
         let against = agreement(self.lines.kinds(no), &classes).1;
@@ -337,12 +339,14 @@ impl Footer<'_, '_> {
         columns.iter().all(is_no_sum)
     }
 
-    /// Totals, without a blank line above them or with one: where no earlier line from `from` on has their name.
+    /// Totals, without a blank line above them or with one: where no earlier line from `from` on has their
+    /// name.
     fn is_total(&self, no: usize, from: usize, behind_blank: bool) -> bool {
         let Some(name) = self.lines.lines[no].total else { return false };
         let kinds = self.lines.kinds(no);
         let typed = kinds.iter().filter(|kind| kind.is_value() && **kind != Kind::Text).count();
-        // A word and a number in columns of text are a record as good as any; a word in a column of numbers is not.
+        // A word and a number in columns of text are a record as good as any; a word in a column of numbers
+        // is not.
         let (same, text) = agreement(kinds, &self.profile.classes());
         let has_numbers = same > 0 || (typed > 0 && text > 0);
         let first = kinds.iter().position(|kind| *kind != Kind::Empty).unwrap_or(0);
@@ -469,7 +473,8 @@ mod tests {
             let (start, end) = (finding.plain.start_byte, finding.plain.end_byte);
             assert_eq!((start, end, finding.record_like), (0, None, 0), "{table:?}: {}", finding.describe());
         }
-        // A line that ends with the file and without a line ending, as the others have it, may be half a record.
+        // A line that ends with the file and without a line ending, as the others have it, may be half a
+        // record.
         let cut_off = "title,year,genre\nAlien,1979,sf\nHeat,1995,crime\nUp,2009,anim\nThe Good the Bad and";
         let ends = |more: &str| of(&format!("{cut_off}{more}"), &Given::default()).plain.end_byte;
         let begin = cut_off.find("The Good").map(|byte| byte as u64);

@@ -43,8 +43,8 @@ pub(super) const HEADER_LINES_MAX: usize = 6;
 /// Lines below a header that its words are compared with.
 pub(super) const COMPARED_LINES: usize = 200;
 
-/// What speaks against names where the only ones in columns of numbers would be values with a mark: as much as a usual name speaks for
-/// them, for `city,<18,>=18` may be one.
+/// What speaks against names where the only ones in columns of numbers would be values with a mark: as much
+/// as a usual name speaks for them, for `city,<18,>=18` may be one.
 const MARKED: f64 = -1.5;
 
 /// What speaks for years in a row as the names of columns of words.
@@ -59,8 +59,8 @@ pub(super) enum Place {
     Further,
 }
 
-/// Weighs line `no` against the profile of what is below it. A line with a value of its column's type is a record, and so is
-/// one with a field that comes again below: a record that is taken for a header is lost.
+/// Weighs line `no` against the profile of what is below it. A line with a value of its column's type is a
+/// record, and so is one with a field that comes again below: a record that is taken for a header is lost.
 pub(super) fn verdict(
     lines: &Lines,
     no: usize,
@@ -139,8 +139,8 @@ fn values_that_name(
     let (kinds, classes) = (lines.kinds(no), &profile.classes());
     let values = lines.values(no, reader, window);
     let columns = numbers_that_name(&values, kinds, profile);
-    // Years in a row that stand in the next line, too, are values, and so are those in columns of years, unless a usual name
-    // stands beside them.
+    // Years in a row that stand in the next line, too, are values, and so are those in columns of years,
+    // unless a usual name stands beside them.
     let next = numbers_that_name(&lines.values(no + 1, reader, window), lines.kinds(no + 1), profile);
     let has_word = values.iter().any(|value| has_word(value));
     let are_values = !next.is_empty() || !has_word && hold_years(lines, no + 1, &columns, reader, window);
@@ -153,8 +153,8 @@ fn values_that_name(
     (numbers, truths)
 }
 
-/// A field comes again below in its column, as names do only where all of the line comes again, or where they are usual
-/// words. Further lines of names are not looked at.
+/// A field comes again below in its column, as names do only where all of the line comes again, or where they
+/// are usual words. Further lines of names are not looked at.
 fn comes_again(
     lines: &Lines,
     no: usize,
@@ -210,8 +210,9 @@ fn numbers_that_name(values: &[String], kinds: &[Kind], profile: &Profile) -> Ve
     if years || (corner && rising) { columns } else { Vec::new() }
 }
 
-/// How many days and times in a line name columns of numbers, as in a table with a column for each day, and how many numbers columns of
-/// truths, 0 and 1 aside, which are truths as well. One may be a value that is astray; of several that differ no record is made.
+/// How many days and times in a line name columns of numbers, as in a table with a column for each day, and
+/// how many numbers columns of truths, 0 and 1 aside, which are truths as well. One may be a value that is
+/// astray; of several that differ no record is made.
 fn others_that_name(
     lines: &Lines,
     no: usize,
@@ -291,7 +292,8 @@ pub(super) enum Nameless {
     OrCutDecimals,
 }
 
-/// The names of the columns from their header lines, `width` of them at least. `end` is behind the last record.
+/// The names of the columns from their header lines, `width` of them at least. `end` is behind the last
+/// record.
 pub(super) fn names(
     lines: &Lines,
     (header, end): (Range<usize>, usize),
@@ -346,8 +348,8 @@ pub(super) fn names(
     (names, nameless)
 }
 
-/// The first line alone where the last one holds a document of JSON in each field, as that of a survey does which names its columns,
-/// words the questions and gives their identifiers: no name holds all of that.
+/// The first line alone where the last one holds a document of JSON in each field, as that of a survey does
+/// which names its columns, words the questions and gives their identifiers: no name holds all of that.
 fn without_documents(
     lines: &Lines,
     header: Range<usize>,
@@ -444,8 +446,8 @@ pub(super) fn otherwise(
     cut_otherwise(lines, no, width, reader, window, |kinds| kinds.iter().all(|kind| *kind == Kind::Text))
 }
 
-/// The lines below begin with 1, 2, 3: a column that R writes without a name. It may as well be one of numbers that has a name, in
-/// records that all end with a delimiter too many.
+/// The lines below begin with 1, 2, 3: a column that R writes without a name. It may as well be one of
+/// numbers that has a name, in records that all end with a delimiter too many.
 fn numbers_rows(
     lines: &Lines,
     (from_header, width): (Range<usize>, usize),

@@ -1,11 +1,13 @@
 //! Fields in quotes that hold several lines, and what they prove.
 //!
-//! Bits alone are misled by such fields: what stands in the lines of a long text may cut them more regularly than
-//! delimiters cut the records, and windows hold few whole records, or begin and end inside one. But quotes that open where
-//! a field begins and close lines further on where it ends, and leave records of one width, are no chance: other quotes
-//! would close in the midst of fields, and the lines between them would be records themselves.
+//! Bits alone are misled by such fields: what stands in the lines of a long text may cut them more regularly
+//! than delimiters cut the records, and windows hold few whole records, or begin and end inside one. But
+//! quotes that open where a field begins and close lines further on where it ends, and leave records of one
+//! width, are no chance: other quotes would close in the midst of fields, and the lines between them would be
+//! records themselves.
 //!
-//! Enters: the windows. Leaves: the candidates of which this holds, and which parts of the windows are whole records.
+//! Enters: the windows. Leaves: the candidates of which this holds, and which parts of the windows are whole
+//! records.
 
 use super::WINDOW_BYTES;
 use super::candidates::Candidate;
@@ -163,7 +165,8 @@ impl Tried<'_> {
         holds.then(|| Proof { candidate: self.candidate.clone(), parts })
     }
 
-    /// The beginning of a long head does not speak against the quotes: most candidates need not be looked at any further.
+    /// The beginning of a long head does not speak against the quotes: most candidates need not be looked at
+    /// any further.
     fn begins_well(&mut self, head: &Window) -> bool {
         let begin = head.view(0, WINDOW_BYTES);
         let lines = Lines::read(&mut self.reader, &begin);
@@ -204,8 +207,8 @@ impl Tried<'_> {
             && self.flawed * RECORDS_WITH_FLAW <= self.records
     }
 
-    /// The width of the records, and what their columns hold. Before the line of a field that does not end they are records;
-    /// if that is the first one, all lines are asked.
+    /// The width of the records, and what their columns hold. Before the line of a field that does not end
+    /// they are records; if that is the first one, all lines are asked.
     fn learn(&mut self, lines: &Lines, open: Option<usize>) {
         let end = open.filter(|no| *no > 0).unwrap_or(lines.len());
         self.width = usual_width(lines.lines[..end].iter());
@@ -215,8 +218,8 @@ impl Tried<'_> {
         self.classes = profile.classes();
     }
 
-    /// Counts the records of a window that begins with one; the part that they take, and the field that does not end in the
-    /// window.
+    /// Counts the records of a window that begins with one; the part that they take, and the field that does
+    /// not end in the window.
     fn count(&mut self, lines: &Lines, window: &Window) -> (Range<usize>, Option<Open>) {
         let no = self.open_line(lines, window);
         let open = no.map(|no| {
@@ -253,7 +256,8 @@ impl Tried<'_> {
         lines.lines.iter().position(|line| line.broken && self.reader.is_open(&window.text[line.start..]))
     }
 
-    /// Without quotes, the first line of a long field, the last one and most of those between them are records.
+    /// Without quotes, the first line of a long field, the last one and most of those between them are
+    /// records.
     fn are_records(&mut self, bytes: &[u8]) -> bool {
         let records = self.read_plain(bytes);
         // Under a single column every line is a record.

@@ -2,8 +2,8 @@
 //!
 //! What enters is up to three windows of the file (head, middle, tail) and what options have fixed; what
 //! leaves is a [`Finding`]: encoding, dialect, where the table begins and ends, its header, and what speaks
-//! for all this. Refused are UTF-32 and documents that are no tables (JSON, XML, HTML, SQL), these only where no delimiter
-//! is given; any other bytes have a finding. Values are never shown in evidence.
+//! for all this. Refused are UTF-32 and documents that are no tables (JSON, XML, HTML, SQL), these only where
+//! no delimiter is given; any other bytes have a finding. Values are never shown in evidence.
 //!
 //! In the order of the flow: [`encoding`](self) from the bytes; line endings; every candidate dialect scored
 //! by the bits it takes to write the sample down under it (row patterns and cell types together, after van
@@ -57,13 +57,13 @@ use settle::FileEnd;
 use windows::{Window, Windows};
 
 /// How much to read at the head, in the middle and at the tail of a file. A file of up to three times as much
-/// is better given whole. Of so much [`find`] takes 6 to 18 ms of CPU for real files (flights, weather, TPC-H,
-/// films, airports, 268 MB of quoted texts; two virtual cores, release build, mean of 20 runs each), and a load
-/// of a small file is to take no longer for it than one notices.
+/// is better given whole. Of so much [`find`] takes 6 to 18 ms of CPU for real files (flights, weather,
+/// TPC-H, films, airports, 268 MB of quoted texts; two virtual cores, release build, mean of 20 runs each),
+/// and a load of a small file is to take no longer for it than one notices.
 pub const WINDOW_BYTES: usize = 64 << 10;
 
-/// How much of the head to read at most where [it ends in a field](Finding::has_open_field), in steps of sixteen times as
-/// much: more than most values are long. Of so much, a plan took 3.7 s of CPU in a debug build.
+/// How much of the head to read at most where [it ends in a field](Finding::has_open_field), in steps of
+/// sixteen times as much: more than most values are long. Of so much, a plan took 3.7 s of CPU (debug).
 pub const LONG_HEAD_BYTES: usize = 256 * WINDOW_BYTES;
 
 /// Windows of a file's plain bytes (decompressed, not recoded).
@@ -105,12 +105,12 @@ pub struct Given {
     pub header: Option<bool>,
     /// A name that PostgreSQL or the WHATWG knows.
     pub encoding: Option<String>,
-    /// The columns that the fields fill, whatever a header says: a first record that may be data is only taken for a header if
-    /// it names one of them.
+    /// The columns that the fields fill, whatever a header says: a first record that may be data is only
+    /// taken for a header if it names one of them.
     pub columns: Option<Vec<String>>,
     /// So many fields a record has, if a reading that is nearly as likely as any other gives it as many.
     pub width: Option<usize>,
-    /// All of the dialect but what ends records: another sample of such records has shown more of it than a few of them can.
+    /// All of the dialect but what ends records: another sample of such records has shown more.
     pub dialect: Option<Dialect>,
 }
 
@@ -149,8 +149,8 @@ pub struct Finding {
     pub runner_up: Option<(Dialect, f64)>,
     /// What cannot be told.
     pub unsure: Vec<Unsure>,
-    /// With these quotes backslashes may escape, which the sample does not show and which nothing in it contradicts; with
-    /// none, those of COPY's text format.
+    /// With these quotes backslashes may escape, which the sample does not show and which nothing in it
+    /// contradicts; with none, those of COPY's text format.
     pub may_escape_with: Vec<Option<u8>>,
     /// Records of the header; 0 without one.
     pub header_rows: u32,
@@ -158,29 +158,29 @@ pub struct Finding {
     pub names: Vec<String>,
     /// The header has fewer names than records have fields, and nobody knows which fields have none.
     pub lacks_names: bool,
-    /// So it may be, or one word stands above the records, because the delimiter cuts numbers at their decimal comma.
+    /// So it may be, or one word stands above the records, because the delimiter cuts decimal commas.
     pub cuts_decimals: bool,
-    /// A field in quotes, or the first record, does not end in the head of the sample, and tells little so: a longer head, up
-    /// to [`LONG_HEAD_BYTES`], may tell more.
+    /// A field in quotes, or the first record, does not end in the head of the sample, and tells little so: a
+    /// longer head, up to [`LONG_HEAD_BYTES`], may tell more.
     pub has_open_field: bool,
-    /// Where the last record that is whole ends in the plain bytes of the head, if a long field follows that does not end there.
+    /// Where the last record that is whole ends in the plain bytes of the head, if a longer field follows.
     pub head_end_byte: Option<u64>,
     /// Fields of a record; 0 if there are no records.
     pub width: usize,
-    /// For each field: its values at the beginning are numbers, days or the like. Empty if there are no records.
+    /// For each field: its values at the beginning are numbers, days or the like. Empty without records.
     pub typed: Vec<bool>,
     /// Records before the header (or before the data), blank ones included.
     pub preamble_records: u64,
     /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
     pub footer_records: u64,
-    /// Of both, those that have as many fields as a record of the table, hold delimiters alone, or stand right behind its last
-    /// one.
+    /// Of both, those that have as many fields as a record of the table, hold delimiters alone, or stand
+    /// right behind its last one.
     pub record_like: u64,
     /// Where the table is, in the file's plain bytes.
     pub plain: Span,
     /// Where the table is in what [`to_utf8`](crate::encode::to_utf8) makes of the file; the same as `plain`
-    /// if the file is UTF-8. Of a file that is not UTF-8 and was not seen whole, `end_byte` is `None`: cut the
-    /// plain bytes there, and recode what is left.
+    /// if the file is UTF-8. Of a file that is not UTF-8 and was not seen whole, `end_byte` is `None`: cut
+    /// the plain bytes there, and recode what is left.
     pub utf8: Span,
     /// A second table begins here: the byte of `utf8` for a recoded file, else of `plain`.
     pub second_table: Option<u64>,
@@ -193,7 +193,8 @@ const HEADER_OPTION: &str = "--header";
 const HEADER_RECORDS_OPTION: &str = "--header, which takes one record,";
 
 impl Finding {
-    /// Words alone say that there is a header, or that its further records belong to it, and none of them is usual for names.
+    /// Words alone say that there is a header, or that its further records belong to it, and none of them is
+    /// usual for names.
     pub fn is_header_doubtful(&self) -> bool {
         let further = self.unsure.iter().any(|unsure| unsure.option == HEADER_RECORDS_OPTION);
         self.header_rows > 0 && (further || self.is_header_unsure() || self.has_nameless_header())
@@ -208,8 +209,8 @@ impl Finding {
         self.names.iter().any(|name| columns.iter().any(|column| column.eq_ignore_ascii_case(name.trim())))
     }
 
-    /// What was taken for a header differs from the records below it, as a first record of words may among others that come
-    /// again and again, but no type tells, and none of its words is a usual name.
+    /// What was taken for a header differs from the records below it, as a first record of words may among
+    /// others that come again and again, but no type tells, and none of its words is a usual name.
     fn has_nameless_header(&self) -> bool {
         let is_name = |name: &String| header::has_word(name) || header::is_identifier(name);
         self.header_rows > 0 && !self.typed.contains(&true) && !self.names.iter().any(is_name)
@@ -225,8 +226,8 @@ impl Finding {
 /// Finds the dialect. The same bytes give the same finding.
 ///
 /// # Errors
-/// `Usage` if what is given makes no dialect or nobody knows the encoding; `Unsupported` for UTF-32 and for documents that
-/// are no tables.
+/// `Usage` if what is given makes no dialect or nobody knows the encoding; `Unsupported` for UTF-32 and for
+/// documents that are no tables.
 pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
     let mut windows = Windows::new(sample, &encoding.encoding);
@@ -307,7 +308,8 @@ impl Finding {
         self.evidence.push("the file holds no records".to_owned());
     }
 
-    /// Finds the dialect; the width of its records, where those of the first of several tables have spoken alone.
+    /// Finds the dialect; the width of its records, where those of the first of several tables have spoken
+    /// alone.
     fn find_dialect(&mut self, windows: &mut Windows, given: &Given) -> Option<usize> {
         let endings = Endings::of_text(windows.all());
         let eol = given.eol.or(endings.only());
@@ -498,8 +500,8 @@ impl Finding {
     fn place(&mut self, cut: &Cut, regions: &mut Regions, windows: &Windows) {
         let (lines, head) = (&cut.head.lines, &windows.head);
         let mut data = regions.start + regions.header_lines;
-        // A line drawn below the header and blank ones are no data, except where a record may be blank. Without a header a
-        // drawn line is a value, where records are lines.
+        // A line drawn below the header and blank ones are no data, except where a record may be blank.
+        // Without a header a drawn line is a value, where records are lines.
         let width = regions.width;
         let may_be_drawn = regions.header_lines > 0 || width > 1;
         let empty_records = cut
@@ -582,7 +584,8 @@ impl Finding {
         }
     }
 
-    /// Another table begins at this byte of the file, beyond the sample; the finding is that of what stands before it.
+    /// Another table begins at this byte of the file, beyond the sample; the finding is that of what stands
+    /// before it.
     pub fn end_before(&mut self, byte: u64) {
         let is_utf8 = self.encoding.name == "UTF8";
         self.plain.end_byte.get_or_insert(byte);

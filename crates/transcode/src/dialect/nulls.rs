@@ -1,14 +1,15 @@
 //! What the data says for "no value".
 //!
 //! A word is NULL where the rest of its column proves that it is no value: `NA` among numbers. Words that
-//! mean nothing else (`\N`, `NULL`) are NULL in columns of text too, unless the empty field says it a thousand
-//! times as often: then the word is the name of something. The empty field is NULL wherever it
+//! mean nothing else (`\N`, `NULL`) are NULL in columns of text too, unless the empty field says it a
+//! thousand times as often: then the word is the name of something. The empty field is NULL wherever it
 //! occurs, except beside `\N` in columns of text, as in COPY's text format. A word that is NULL among numbers
-//! stays a value in columns of text if it looks like their values (`NA` among `DE` and `FR`; `null` among documents of JSON is a
-//! value everywhere), or stands there much more often. Among other text it is NULL. Both are said to be unsure. Of a file that was not seen whole nobody knows whether the word, or the empty field, stands
-//! further on: a word stays a value in columns of text that it was not seen in, and the empty field is NULL beside
-//! it. Both do not hold for words that mean nothing else. A word without quotes in a column whose values all have some
-//! (R writes `NA` so) is NULL as among numbers.
+//! stays a value in columns of text if it looks like their values (`NA` among `DE` and `FR`; `null` among
+//! documents of JSON is a value everywhere), or stands there much more often. Among other text it is NULL.
+//! Both are said to be unsure. Of a file that was not seen whole nobody knows whether the word, or the empty
+//! field, stands further on: a word stays a value in columns of text that it was not seen in, and the empty
+//! field is NULL beside it. Both do not hold for words that mean nothing else. A word without quotes in a
+//! column whose values all have some (R writes `NA` so) is NULL as among numbers.
 
 use super::Unsure;
 use super::cell_types::{Class, is_missing, kind};
@@ -148,7 +149,8 @@ impl Spellings {
         }
     }
 
-    /// Some words may be values of the text they stand in: then all values of these columns are to be compared.
+    /// Some words may be values of the text they stand in: then all values of these columns are to be
+    /// compared.
     pub(super) fn are_doubtful(&self) -> bool {
         self.uses.iter().any(|(spelling, uses)| uses.is_doubtful(spelling) || may_be_proven(spelling, uses))
     }
@@ -191,7 +193,8 @@ impl Spellings {
     }
 
     fn count(&mut self, value: &[u8], class: Option<Class>, column: usize) {
-        // NaN is a number. A file whose numbers happen to be whole is often one of several, others of which have fractions.
+        // NaN is a number. A file whose numbers happen to be whole is often one of several, others of which
+        // have fractions.
         if value.eq_ignore_ascii_case(b"nan") && class == Some(Class::Number) {
             return;
         }
@@ -205,7 +208,8 @@ impl Spellings {
         }
     }
 
-    /// The spellings of NULL, the empty field first; at least one. `unseen` is the table's profile where there is more of it.
+    /// The spellings of NULL, the empty field first; at least one. `unseen` is the table's profile where
+    /// there is more of it.
     pub(super) fn settle(&self, copy_text: bool, unseen: Option<&Profile>) -> Settled {
         let backslash = copy_text || self.uses.contains_key("\\N");
         let empty = self.uses.get("").map_or(0, |uses| uses.typed + uses.text);

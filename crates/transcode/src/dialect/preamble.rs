@@ -7,8 +7,8 @@ use super::table::{Line, Lines, Profile, agreement};
 /// Metadata above a table has fewer lines than this.
 pub(super) const METADATA_LINES_MAX: usize = 4;
 
-/// The first line of the table of this width: its header, or its first record. Who says that there is no header wants the
-/// first record, and no names.
+/// The first line of the table of this width: its header, or its first record. Who says that there is no
+/// header wants the first record, and no names.
 pub(super) fn end(lines: &Lines, width: usize, given_header: Option<bool>) -> usize {
     let mut profile = Profile::new(width);
     profile.add(lines, 0..lines.len());

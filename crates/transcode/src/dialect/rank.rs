@@ -75,8 +75,8 @@ impl Ranked {
         self.dialect.quote.is_some() && is_even && score.flawed == 0 && score.quoted > 0
     }
 
-    /// The usual quotes stand nowhere but around fields, as who writes csv uses them: lines inside of a field may be records by
-    /// chance, and more of them than there are records.
+    /// The usual quotes stand nowhere but around fields, as who writes csv uses them: lines inside of a field
+    /// may be records by chance, and more of them than there are records.
     fn has_sure_quotes(&self) -> bool {
         let score = &self.score;
         let are_regular =
@@ -84,14 +84,15 @@ impl Ranked {
         self.dialect.quote == Some(b'"') && score.flawed == 0 && score.quoted > 0 && are_regular
     }
 
-    /// The delimiter and how many records have the usual width, if double quotes are quotes and none is astray.
+    /// The delimiter and how many records have the usual width, if double quotes are quotes and none is
+    /// astray.
     fn usual_quotes(&self) -> Option<(String, usize)> {
         let is_usual = self.dialect.quote == Some(b'"') && self.score.width > 1 && self.score.flawed == 0;
         is_usual.then(|| (self.dialect.delimiter.clone(), self.score.regular))
     }
 
-    /// Single quotes stand around a value here and there, and none is doubled in them: who writes values in quotes does so in
-    /// all of a column, or where one holds what delimits. `'tis`, `6'`, `''` are values.
+    /// Single quotes stand around a value here and there, and none is doubled in them: who writes values in
+    /// quotes does so in all of a column, or where one holds what delimits. `'tis`, `6'`, `''` are values.
     fn holds_apostrophes(&self) -> bool {
         let score = &self.score;
         self.dialect.quote == Some(b'\'')
@@ -167,7 +168,8 @@ fn weigh_quotes(all: &mut [Ranked]) {
     apostrophes.for_each(|one| one.halvings += UNPROVEN_DOUBT);
 }
 
-/// Where all records have one width if backslashes escape delimiters, and another one if they do not, the backslashes decide.
+/// Where all records have one width if backslashes escape delimiters, and another one if they do not, the
+/// backslashes decide.
 fn weigh_escapes(all: &mut [Ranked], windows: &[Window]) {
     let is_even = |one: &Ranked| {
         one.score.records > 1 && one.score.regular == one.score.records && one.score.flawed == 0
@@ -200,8 +202,8 @@ fn weigh_escapes(all: &mut [Ranked], windows: &[Window]) {
     }
 }
 
-/// Of so many records one may be odd. With 20, one odd one among ten records let a delimiter inside values win in 12 of 220
-/// random files, with 10 in none.
+/// Of so many records one may be odd. With 20, one odd one among ten records let a delimiter inside values
+/// win in 12 of 220 random files, with 10 in none.
 const RECORDS_WITH_ODD_ONE: usize = 10;
 
 /// A usual delimiter that nearly all records have as often.
@@ -232,9 +234,9 @@ impl Usual {
         })
     }
 
-    /// Blanks and the like, as often in each text of a column, cut what this delimits: the header is none under them, or
-    /// records have this delimiter between words. Each record gains some bits by them, so that no odds beforehand are
-    /// enough.
+    /// Blanks and the like, as often in each text of a column, cut what this delimits: the header is none
+    /// under them, or records have this delimiter between words. Each record gains some bits by them, so that
+    /// no odds beforehand are enough.
     fn is_cut_by(&self, other: &Ranked) -> bool {
         let score = &other.score;
         let loses_header = self.begins_regular && !score.begins_regular;
@@ -256,8 +258,8 @@ impl Usual {
         cuts_values || cuts_words || cuts_tabs || cuts_documents || self.is_lined_up_by(other)
     }
 
-    /// Blanks line up what this delimits, and divides all lines alike (`0041; LATIN CAPITAL LETTER A   # Lu`). A comma does so in
-    /// names and fractions, too.
+    /// Blanks line up what this delimits, and divides all lines alike
+    /// (`0041; LATIN CAPITAL LETTER A   # Lu`). A comma does so in names and fractions, too.
     fn is_lined_up_by(&self, other: &Ranked) -> bool {
         let delimiter = other.dialect.delimiter.as_str();
         let is_wide = delimiter.len() > 1 && delimiter.bytes().all(|byte| byte == b' ');
@@ -266,9 +268,10 @@ impl Usual {
         is_wide && is_sign && self.divides_all && between_words == other.score.records
     }
 
-    /// What stands once in each value (`16|87`, `Smith, John`) cuts all records but the names above them, and may well make
-    /// more numbers of them. A title may have a usual delimiter by chance as often as the records do: but texts have no
-    /// control characters, and seldom do numbers alone come of what delimits nothing.
+    /// What stands once in each value (`16|87`, `Smith, John`) cuts all records but the names above them, and
+    /// may well make more numbers of them. A title may have a usual delimiter by chance as often as the
+    /// records do: but texts have no control characters, and seldom do numbers alone come of what delimits
+    /// nothing.
     fn has_values_cut_by(&self, other: &Ranked) -> bool {
         let is_control = other.dialect.delimiter.chars().all(char::is_control);
         let all_typed = other.score.typed_columns == other.score.width;
@@ -291,8 +294,8 @@ fn is_believable(score: &Score) -> bool {
 /// Halvings of the odds up to which another reading is nearly as likely as the best one.
 const NEARLY_AS_LIKELY: f64 = 10.0;
 
-/// Puts the first reading with this width before the others, if it has no exception and is nearly as likely as the best one. It comes out twice
-/// as likely as that, so that it is told to be unsure.
+/// Puts the first reading with this width before the others, if it has no exception and is nearly as likely
+/// as the best one. It comes out twice as likely as that, so that it is told to be unsure.
 pub(super) fn prefer(ranked: &mut [Ranked], width: usize) {
     let Some(best) = ranked.first().map(|best| best.halvings) else { return };
     let is_wanted = |one: &Ranked| {
@@ -324,8 +327,8 @@ pub(super) fn chance(ranked: &[Ranked]) -> (f64, Option<(Dialect, f64)>) {
     (1.0 / sum, second)
 }
 
-/// Pieces from the head, the middle and the tail. A file that is no longer than they are together is one piece: none begins inside
-/// its quotes, or has records of another one.
+/// Pieces from the head, the middle and the tail. A file that is no longer than they are together is one
+/// piece: none begins inside its quotes, or has records of another one.
 fn excerpts<'w>(windows: &'w Windows) -> Vec<Window<'w>> {
     let half = EXCERPT_BYTES / 2;
     let length = windows.head.text.len();

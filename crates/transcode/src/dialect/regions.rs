@@ -29,7 +29,8 @@ pub(super) struct Regions {
     pub(super) tail_end: Option<usize>,
     pub(super) second: Option<usize>,
     pub(super) footer_lines: usize,
-    /// Lines that are cut off at both ends though they have as many fields as a record, or no blank line above.
+    /// Lines that are cut off at both ends though they have as many fields as a record, or no blank line
+    /// above.
     pub(super) record_like: usize,
     /// More lines stand above the table than metadata has, and than the table has records.
     pub(super) many_above: bool,
@@ -86,8 +87,8 @@ impl Cut {
     }
 }
 
-/// Finds the regions. `given_header` says whether there is a header, and `width` how many fields the first table
-/// has, if that is known.
+/// Finds the regions. `given_header` says whether there is a header, and `width` how many fields the first
+/// table has, if that is known.
 pub(super) fn find(
     cut: &Cut,
     windows: &Windows,
@@ -159,15 +160,16 @@ fn below_record(lines: &Lines, range: Range<usize>, width: usize) -> usize {
     directly + record_like(lines, range.start + directly..range.end, width)
 }
 
-/// How many of these lines could be records: COPY takes one of delimiters alone for a record, too, of whatever width.
+/// How many of these lines could be records: COPY takes one of delimiters alone for a record, too, of
+/// whatever width.
 fn record_like(lines: &Lines, range: Range<usize>, width: usize) -> usize {
     let lines = lines.lines.get(range).unwrap_or_default();
     let written = |line: &Line| width > 1 || line.is_empty_record(width);
     lines.iter().filter(|line| line.width == width && written(line) || line.only_delimits).count()
 }
 
-/// How many of these lines could be records that lack fields: they have half of them at least, more than the pairs that metadata come
-/// in, and values of their columns.
+/// How many of these lines could be records that lack fields: they have half of them at least, more than the
+/// pairs that metadata come in, and values of their columns.
 fn short_records(lines: &Lines, range: Range<usize>, profile: &Profile) -> usize {
     let (width, classes) = (profile.width(), profile.classes());
     let may_be = |no: &usize| {
@@ -373,8 +375,8 @@ fn is_all_text(kinds: &[Kind]) -> bool {
     kinds.iter().all(|kind| *kind == Kind::Text)
 }
 
-/// The lines behind the first hold other kinds of values than the table. Where they do not, one odd line among
-/// records is an odd record.
+/// The lines behind the first hold other kinds of values than the table. Where they do not, one odd line
+/// among records is an odd record.
 fn is_other_below(lines: &Lines, beyond: &[usize], classes: &[Option<Class>]) -> bool {
     let mut below = Profile::new(classes.len());
     for no in beyond.iter().skip(1) {

@@ -10,8 +10,8 @@ use crate::cells::{Cells, Flaw, Next, Record};
 use howdah_model::{Dialect, Eol, Escape, Result};
 use std::ops::Range;
 
-/// The lines of a record are not looked for beyond so many bytes: sixteen times the longest field in the files this was
-/// tried on, and few enough to keep a stray quote cheap.
+/// The lines of a record are not looked for beyond so many bytes: sixteen times the longest field in the
+/// files this was tried on, and few enough to keep a stray quote cheap.
 const LOOK_BYTES: usize = 64 << 10;
 
 /// A field that is mended holds no more lines than this: further on, a quote that ends a field is another
@@ -209,7 +209,8 @@ impl Reader {
         self.dialect.quote.is_some() && self.cells.read(bytes, false, &mut self.record) == Next::More
     }
 
-    /// Where the next record begins, if `from` stands inside a field in quotes; `None` if that does not end in the window.
+    /// Where the next record begins, if `from` stands inside a field in quotes; `None` if that does not end
+    /// in the window.
     pub(super) fn behind_open_field(&mut self, window: &Window, from: usize) -> Option<usize> {
         let quote = from + self.first_bare_quote(&window.text[from..])?;
         if !self.cells.closes(&window.text, quote, window.at_end) {
@@ -223,7 +224,8 @@ impl Reader {
         }
     }
 
-    /// This offset of the file's last window stands inside quotes: the file ends outside, behind an odd number of them.
+    /// This offset of the file's last window stands inside quotes: the file ends outside, behind an odd
+    /// number of them.
     pub(super) fn is_quoted(&self, window: &Window, at: usize) -> bool {
         let (mut at, mut inside) = (at, false);
         while let Some(special) = self.cells.next_special(&window.text, at) {

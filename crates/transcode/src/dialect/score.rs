@@ -43,8 +43,8 @@ pub(super) struct Score {
     pub(super) flawed: usize,
     /// The first record is of the usual width.
     pub(super) begins_regular: bool,
-    /// For each of [`USUAL_DELIMITERS`]: records that have it between words, outside quotes. Counted where blanks, colons and
-    /// the like delimit, or several characters.
+    /// For each of [`USUAL_DELIMITERS`]: records that have it between words, outside quotes. Counted where
+    /// blanks, colons and the like delimit, or several characters.
     pub(super) between_words: [usize; USUAL_DELIMITERS.len()],
     /// Records with a document of JSON that stands in several fields.
     pub(super) cut_documents: usize,
@@ -84,8 +84,8 @@ const BROKEN_BITS: f64 = 40.0;
 /// To say that a column has cells of a further kind.
 const KIND_BITS: f64 = 1.0;
 
-/// Tenths of bits for each byte of text: rounded from letter frequencies in English words for letters; what may
-/// delimit or quote is dear, since text has little of it.
+/// Tenths of bits for each byte of text: rounded from letter frequencies in English words for letters; what
+/// may delimit or quote is dear, since text has little of it.
 const fn price(byte: u8) -> u8 {
     match byte {
         b'a'..=b'z' => 47,
@@ -178,8 +178,9 @@ pub(super) fn few_are_marked(windows: &[Window]) -> bool {
 
 /// Scores a dialect; `None` if there is no such dialect.
 ///
-/// With `comments`, lines that begin with `#`, `//` or `%` are text: they are comments, whatever the dialect. Line endings
-/// cost the same between records and inside quotes, so that no dialect gains by where it sees them.
+/// With `comments`, lines that begin with `#`, `//` or `%` are text: they are comments, whatever the dialect.
+/// Line endings cost the same between records and inside quotes, so that no dialect gains by where it sees
+/// them.
 pub(super) fn score(dialect: &Dialect, windows: &[Window], comments: bool) -> Option<Score> {
     let mut reader = Reader::new(dialect).ok()?;
     let may_cut = is_usual_in_text(&dialect.delimiter) || dialect.delimiter.len() > 1 || dialect.trim;
@@ -221,13 +222,14 @@ fn is_logged_time(cell: &[u8]) -> Option<Kind> {
     is_one.then(|| kind(time))
 }
 
-/// A comma cuts the milliseconds of a logged time off, and what stands behind them is not cut: it delimits nothing.
+/// A comma cuts the milliseconds of a logged time off, and what stands behind them is not cut: it delimits
+/// nothing.
 fn cuts_logged_time(time: &[u8], next: &[u8]) -> bool {
     next.len() > 3 && begins_with_milliseconds(next) && ends_with_seconds(time)
 }
 
-/// Marks the usual delimiters that this cell holds. A comma between digits is part of a number, and a tab at an end may be there to
-/// line something up.
+/// Marks the usual delimiters that this cell holds. A comma between digits is part of a number, and a tab at
+/// an end may be there to line something up.
 fn look_between_words(cell: &[u8], found: &mut [bool; USUAL_DELIMITERS.len()]) {
     for (no, delimiter) in USUAL_DELIMITERS.iter().enumerate() {
         let byte = delimiter.as_bytes()[0];

@@ -13,7 +13,8 @@ use howdah_model::{Dialect, Escape, counted, plural, show_count};
 /// hold, so that commas in later records stay data and COPY can be told.
 const NO_DELIMITERS: [&str; 4] = ["\x1f", "\x1e", "\x02", "\x03"];
 
-/// So many line breaks and tabs written with a backslash are no chance, where backslashes are used for nothing else.
+/// So many line breaks and tabs written with a backslash are no chance, where backslashes are used for
+/// nothing else.
 const BREAKS_SURE: usize = 3;
 
 /// What is left open behind the dialect.
@@ -68,9 +69,9 @@ fn unsure_endings(dialect: &Dialect, escapes: &Escapes) -> Option<Unsure> {
     })
 }
 
-/// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. So are backslashes that
-/// are doubled, where all others are COPY's, too. Quotes are data there: where fields are quoted as csv quotes them, only tabs
-/// and `\N` say so.
+/// Tabs and `\N` are what COPY writes in its text format, and what others write who mean the same. So are
+/// backslashes that are doubled, where all others are COPY's, too. Quotes are data there: where fields are
+/// quoted as csv quotes them, only tabs and `\N` say so.
 fn settle_copy_text(
     dialect: &mut Dialect,
     escapes: &Escapes,
@@ -155,8 +156,8 @@ impl Quotes {
     }
 }
 
-/// Quotes that open nothing anywhere are data. Quotes inside quotes that are not escaped, more than once, where
-/// none is escaped, are never escaped.
+/// Quotes that open nothing anywhere are data. Quotes inside quotes that are not escaped, more than once,
+/// where none is escaped, are never escaped.
 fn settle_quote(dialect: &mut Dialect, counts: &Quotes, given: &Given) {
     let open = given.escape.is_none() && dialect.quote.is_some();
     if given.quote.is_none() && open && counts.quoted == 0 && counts.flawed > counts.bare {
@@ -166,7 +167,8 @@ fn settle_quote(dialect: &mut Dialect, counts: &Quotes, given: &Given) {
     }
 }
 
-/// So many values in single quotes are no chance: of random files one in four had such a value where it had an apostrophe.
+/// So many values in single quotes are no chance: of random files one in four had such a value where it had
+/// an apostrophe.
 const APOSTROPHES_SURE: usize = 6;
 
 /// Single quotes around a few values, none of which needs them: they may be part of these.
@@ -181,8 +183,8 @@ pub(super) fn quotes_of_few(dialect: &Dialect, windows: &Windows) -> Option<Unsu
     is_few.then_some(Unsure { what, option: "--quote" })
 }
 
-/// Fields of a dialect without quotes that begin with one: it may open them, though nothing closes it. COPY's own text format
-/// says for certain that quotes are data.
+/// Fields of a dialect without quotes that begin with one: it may open them, though nothing closes it. COPY's
+/// own text format says for certain that quotes are data.
 pub(super) fn quotes_as_data(dialect: &Dialect, windows: &Windows) -> Option<Unsure> {
     if dialect.quote.is_some() || dialect.escape == Escape::Backslash {
         return None;
@@ -202,7 +204,8 @@ pub(super) fn quotes_as_data(dialect: &Dialect, windows: &Windows) -> Option<Uns
     (records > 0).then_some(Unsure { what, option: "--quote" })
 }
 
-/// The byte that COPY is told for a quote, where there is none, and the sample has the usual one: Hive writes 0x01 to 0x03.
+/// The byte that COPY is told for a quote, where there is none, and the sample has the usual one: Hive writes
+/// 0x01 to 0x03.
 pub(super) fn unused(dialect: &Dialect, windows: &Windows) -> Option<u8> {
     let none = dialect.quote.is_none() && dialect.escape != Escape::Backslash;
     let usual = dialect.unused_bytes().next().filter(|_| none)?;
@@ -220,8 +223,8 @@ pub(super) enum FileEnd {
     CutOff,
 }
 
-/// A quote that opens a field of the last record, and closes nowhere, ends a dialect without quotes: it is the
-/// dialect's quote again where the last line has no ending and no other record has a quote astray.
+/// A quote that opens a field of the last record, and closes nowhere, ends a dialect without quotes: it is
+/// the dialect's quote again where the last line has no ending and no other record has a quote astray.
 pub(super) fn settle_end(dialect: &mut Dialect, windows: &Windows) -> FileEnd {
     if dialect.quote.is_some() || dialect.escape == Escape::Backslash {
         return FileEnd::Whole;

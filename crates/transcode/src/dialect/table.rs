@@ -67,8 +67,8 @@ pub(super) struct Lines {
 const AMONG_LINES: usize = 3;
 
 impl Lines {
-    /// Records whose fields are all empty stand among the records of `range`: then one at the beginning or end is
-    /// a record too, and no padding.
+    /// Records whose fields are all empty stand among the records of `range`: then one at the beginning or
+    /// end is a record too, and no padding.
     pub(super) fn have_empty_records(&self, range: Range<usize>, width: usize) -> bool {
         let lines = self.lines.get(range).unwrap_or_default();
         let record = |line: &Line| !line.is_blank() && line.width == width && !line.marked;
@@ -150,8 +150,8 @@ impl Lines {
         (begun.contains(&no) && begun.end < self.lines.len()) || open.contains(&no)
     }
 
-    /// Drops the lines of a field that the window cuts: those at its edges of which fewer than three quarters have this width.
-    /// Behind a stray quote more have: they are records.
+    /// Drops the lines of a field that the window cuts: those at its edges of which fewer than three quarters
+    /// have this width. Behind a stray quote more have: they are records.
     pub(super) fn drop_cut_fields(&mut self, width: usize) {
         let is_cut = |range: &Range<usize>| {
             let filled = || self.lines[range.clone()].iter().filter(|line| !line.is_blank());

@@ -1,9 +1,9 @@
 //! Where a table ends because another one begins, in a part of the file that the sample did not hold.
 //!
-//! In the sample everything is weighed together ([`regions`](super::regions)). Further on there is less to go by: a
-//! record that does not fit, what follows it, and what is known of the table. So only the sure case counts: names,
-//! behind a blank line or above other values, and records of their width below. Anything else stays an error, or
-//! something to be mended.
+//! In the sample everything is weighed together ([`regions`](super::regions)). Further on there is less to go
+//! by: a record that does not fit, what follows it, and what is known of the table. So only the sure case
+//! counts: names, behind a blank line or above other values, and records of their width below. Anything else
+//! stays an error, or something to be mended.
 
 use super::Finding;
 use super::cell_types::Kind;
@@ -25,8 +25,8 @@ const TITLE_LINES_MAX: usize = 3;
 /// Without a blank line above them, names have at least so many records below.
 const RECORDS_SURE: usize = 3;
 
-/// So many of its records have the width that most have, before a part of the file is taken for another table: pollution is
-/// rarer, and the lines of a text differ more.
+/// So many of its records have the width that most have, before a part of the file is taken for another
+/// table: pollution is rarer, and the lines of a text differ more.
 const ALIKE_PERCENT: usize = 75;
 
 /// What is known of the first table of a file.
@@ -53,8 +53,8 @@ impl TableEnd {
         TableEnd::new(&finding.dialect, &names, &finding.typed)
     }
 
-    /// Another table, its title included, begins with the record that does not fit this one, which is the first of
-    /// `bytes`. They are looked at up to [`TABLE_END_BYTES`]; with `at_end` the file ends with them.
+    /// Another table, its title included, begins with the record that does not fit this one, which is the
+    /// first of `bytes`. They are looked at up to [`TABLE_END_BYTES`]; with `at_end` the file ends with them.
     pub fn is_at(&self, bytes: &[u8], at_end: bool) -> bool {
         let looked = first_lines(&bytes[..bytes.len().min(TABLE_END_BYTES)]);
         let Ok(mut reader) = Reader::new(&self.dialect) else { return false };
@@ -90,8 +90,8 @@ impl TableEnd {
         text > same
     }
 
-    /// Where another table begins in bytes of the file from `start_byte` on, which begin with a record of this one or
-    /// inside it: an offset in the file.
+    /// Where another table begins in bytes of the file from `start_byte` on, which begin with a record of
+    /// this one or inside it: an offset in the file.
     pub fn find(&self, finding: &Finding, bytes: &[u8], start_byte: u64, at_end: bool) -> Option<u64> {
         let mut reader = Reader::new(&self.dialect).ok()?;
         let mut window = Window::new(bytes, at_end, Some(start_byte), finding.encoding.decoding());
@@ -110,7 +110,8 @@ impl TableEnd {
         window.plain_byte(lines.lines[no].start)
     }
 
-    /// A record of this table stands above this line, totals aside, and not a text in quotes that goes on with it.
+    /// A record of this table stands above this line, totals aside, and not a text in quotes that goes on
+    /// with it.
     fn is_behind_record(&self, lines: &Lines, no: usize) -> bool {
         let is_record = |no: usize| {
             lines.lines[no].width == self.typed.len() && self.agrees(lines.kinds(no)) != Some(false)

@@ -1,5 +1,5 @@
-//! Lines that are taken for one field each, or for words, though each holds a sign that usually stands between fields: as where some
-//! records have a field more than the others.
+//! Lines that are taken for one field each, or for words, though each holds a sign that usually stands
+//! between fields: as where some records have a field more than the others.
 
 use super::Unsure;
 use super::describe::visible;
@@ -37,8 +37,8 @@ pub(super) fn doubt(dialect: &Dialect, windows: &Windows) -> Option<Unsure> {
     Some(Unsure { what, option: "--delimiter" })
 }
 
-/// Says so where a line drawn below names shows another number of columns than blanks cut: a number that ends where the text behind it
-/// begins has one blank between, as in what SQL*Plus and sqlcmd print.
+/// Says so where a line drawn below names shows another number of columns than blanks cut: a number that ends
+/// where the text behind it begins has one blank between, as in what SQL*Plus and sqlcmd print.
 pub(super) fn doubt_by_ruler(dialect: &Dialect, width: usize, windows: &Windows) -> Option<Unsure> {
     if !dialect.delimiter.bytes().all(|byte| byte == b' ') {
         return None;

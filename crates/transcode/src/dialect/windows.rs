@@ -150,7 +150,8 @@ impl<'a> Window<'a> {
         self.from = at + 1 + usize::from(pair);
     }
 
-    /// Where the line `\.` begins with which the file ends, as COPY text may. In any other dialect it is a record.
+    /// Where the line `\.` begins with which the file ends, as COPY text may. In any other dialect it is a
+    /// record.
     pub(super) fn end_marker(&self) -> Option<usize> {
         let is_ending = |byte: &u8| matches!(byte, b'\n' | b'\r');
         let end = self.text.iter().rposition(|byte| !is_ending(byte)).filter(|_| self.at_end)?;
@@ -193,7 +194,8 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Where the data ends in a file that was filled up with NULs, or ended with Ctrl-Z as DOS did, on lines of their own.
+/// Where the data ends in a file that was filled up with NULs, or ended with Ctrl-Z as DOS did, on lines of
+/// their own.
 fn filled_up(text: &[u8]) -> Option<usize> {
     let is_filling = |byte: &u8| matches!(byte, 0 | 0x1A);
     let data = text.iter().rposition(|byte| !is_filling(byte) && !matches!(byte, b'\n' | b'\r'));

@@ -1,7 +1,7 @@
 //! Character encodings: those the server reads itself, and the way to UTF-8 for all others.
 //!
-//! Conversion is strict: a byte sequence that stands for no character is an error at its offset, or is marked for whoever
-//! mends records, never a replacement character.
+//! Conversion is strict: a byte sequence that stands for no character is an error at its offset, or is marked
+//! for whoever mends records, never a replacement character.
 
 use super::OwnReading;
 use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
@@ -102,7 +102,8 @@ pub enum Malformed {
     Marked,
 }
 
-/// The beginning of a character of UTF-8 that does not end: no text, one U+FFFD to those who mend, and as long as that.
+/// The beginning of a character of UTF-8 that does not end: no text, one U+FFFD to those who mend, and as
+/// long as that.
 const BROKEN: &[u8] = b"\xF0\x9F\x98";
 
 /// Room enough for any character.
@@ -136,8 +137,8 @@ pub fn expect_convertible(encoding: &str) -> Result<()> {
 /// without one.
 ///
 /// Reading fails with an [`io::Error`] that carries an [`Error`] (kind `Record`) with the offset of the
-/// offending byte; [`crate::decompress::error`] takes it out. Where such bytes are `malformed` as [`Malformed::Marked`], it does not
-/// fail for them.
+/// offending byte; [`crate::decompress::error`] takes it out. Where such bytes are `malformed` as
+/// [`Malformed::Marked`], it does not fail for them.
 ///
 /// # Errors
 /// As for [`expect_convertible`].
@@ -173,9 +174,9 @@ pub fn to_utf8<'a, R: Read + Send + 'a>(
     }))
 }
 
-/// The bytes of UTF-8 text in the encoding of the file that they were read from with [`to_utf8`], whose characters it
-/// has. Of the few characters that an East Asian encoding spells in two ways the usual spelling is given. `None` for
-/// what the file cannot have held.
+/// The bytes of UTF-8 text in the encoding of the file that they were read from with [`to_utf8`], whose
+/// characters it has. Of the few characters that an East Asian encoding spells in two ways the usual spelling
+/// is given. `None` for what the file cannot have held.
 pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
     let (found, text) = (whatwg(encoding)?, std::str::from_utf8(utf8).ok()?);
     if let Some(own) = OwnReading::of(encoding) {
@@ -192,7 +193,8 @@ pub fn from_utf8(encoding: &str, utf8: &[u8]) -> Option<Vec<u8>> {
     (!has_errors).then(|| bytes.into_owned())
 }
 
-/// What a file in this encoding begins with, so that editors know it: UTF-16 has a byte order mark, all others nothing.
+/// What a file in this encoding begins with, so that editors know it: UTF-16 has a byte order mark, all
+/// others nothing.
 pub fn byte_order_mark(encoding: &str) -> &'static [u8] {
     match whatwg(encoding) {
         Some(found) if found == UTF_16LE => b"\xFF\xFE",
@@ -227,8 +229,9 @@ pub(crate) fn decode(encoding: Option<&str>, bytes: &[u8]) -> Result<String> {
     text.map(std::borrow::Cow::into_owned).ok_or_else(invalid)
 }
 
-/// May COPY take these bytes of a file for text? `false` for a NUL and for a broken character: in UTF-8 any, in
-/// extended Unix codes any that the server's own check refuses. Of single-byte encodings the server judges.
+/// May COPY take these bytes of a file for text? `false` for a NUL and for a broken character: in UTF-8 any,
+/// in extended Unix codes any that the server's own check refuses. Of single-byte encodings the server
+/// judges.
 pub(crate) fn is_text(encoding: Option<&str>, bytes: &[u8]) -> bool {
     if bytes.contains(&0) {
         return false;
@@ -283,8 +286,8 @@ pub(super) fn normalised(encoding: &str) -> String {
     encoding.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The encoding of this name, if the WHATWG has it. Where PostgreSQL means another one by the name, or spells it otherwise,
-/// its word goes.
+/// The encoding of this name, if the WHATWG has it. Where PostgreSQL means another one by the name, or spells
+/// it otherwise, its word goes.
 pub(crate) fn whatwg(encoding: &str) -> Option<&'static Encoding> {
     let name = normalised(encoding);
     let label = match name.as_str() {
@@ -360,7 +363,8 @@ struct Converted<R> {
     /// Takes the decoder's place.
     own: Option<OwnReading>,
     malformed: Malformed,
-    /// The last bytes taken were a malformed sequence, of which the text before is out: so many, and so many more.
+    /// The last bytes taken were a malformed sequence, of which the text before is out: so many, and so many
+    /// more.
     broken: Option<(u8, u8)>,
     input: Box<[u8]>,
     /// What is left of the input: `start..end`.

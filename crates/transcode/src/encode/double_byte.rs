@@ -1,8 +1,10 @@
-//! East Asian encodings of two bytes a character that PostgreSQL and the WHATWG call alike and read otherwise.
+//! East Asian encodings of two bytes a character that PostgreSQL and the WHATWG call alike and read
+//! otherwise.
 //!
-//! The WHATWG reads what browsers meet: BIG5 with Hong Kong's characters, EUC_KR and EUC_CN as the Windows code pages made from them,
-//! GB18030 of 2022. The server's conversions are older and narrower, and have characters for users to define. What differs is
-//! listed here, as `convert_from` of PostgreSQL 13 to 18 has it; all else is the WHATWG's. The tests compare every pair.
+//! The WHATWG reads what browsers meet: BIG5 with Hong Kong's characters, EUC_KR and EUC_CN as the Windows
+//! code pages made from them, GB18030 of 2022. The server's conversions are older and narrower, and have
+//! characters for users to define. What differs is listed here, as `convert_from` of PostgreSQL 13 to 18 has
+//! it; all else is the WHATWG's. The tests compare every pair.
 
 use super::charset::normalised;
 use super::own_reading::Next;

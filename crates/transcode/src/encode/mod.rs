@@ -1,10 +1,10 @@
 //! Records to what COPY takes, where the file's bytes cannot go as they are.
 //!
 //! [`to_utf8`] turns a file in an encoding the server does not know into UTF-8 before it is split;
-//! [`OneNull`] spells NULL in one way in whole records, in place; [`Rewriter`] turns them into COPY's text format,
-//! leaving out fields the table does not have; [`Unquoter`] those of csv, which the server reads faster so;
-//! [`BinaryEncoder`] those whose values are certain into its binary format. Other values are not interpreted: type
-//! input stays with the server.
+//! [`OneNull`] spells NULL in one way in whole records, in place; [`Rewriter`] turns them into COPY's text
+//! format, leaving out fields the table does not have; [`Unquoter`] those of csv, which the server reads
+//! faster so; [`BinaryEncoder`] those whose values are certain into its binary format. Other values are not
+//! interpreted: type input stays with the server.
 
 pub(crate) mod attributes;
 mod binary;

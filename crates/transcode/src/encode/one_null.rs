@@ -1,8 +1,9 @@
 //! Records in which NULL has several spellings, with one for all of them, which COPY can be told.
 //!
-//! Whole records enter, in a dialect of which COPY has words for all else; the same records leave, in place and no longer
-//! than they were. They have more than one field: of an empty one nothing is left where the last record has no line ending.
-//! What has a quote is no spelling of NULL, and nor is a spelling in the fields that it is a value in.
+//! Whole records enter, in a dialect of which COPY has words for all else; the same records leave, in place
+//! and no longer than they were. They have more than one field: of an empty one nothing is left where the
+//! last record has no line ending. What has a quote is no spelling of NULL, and nor is a spelling in the
+//! fields that it is a value in.
 
 use crate::split::block::{BLOCK_BYTES, positions_of_any};
 use howdah_model::{Dialect, Eol, FormatKind};
@@ -25,7 +26,8 @@ pub struct OneNull {
 }
 
 impl OneNull {
-    /// For records in this dialect. `None` where COPY can be told all of it, or has no words for more than NULL.
+    /// For records in this dialect. `None` where COPY can be told all of it, or has no words for more than
+    /// NULL.
     pub fn new(dialect: &Dialect) -> Option<OneNull> {
         let format = dialect.to_format_but_null()?;
         let kept = |null: &String| dialect.kept.get(null).cloned().unwrap_or_default();
@@ -127,7 +129,8 @@ fn shift(records: &mut [u8], from: usize, to: usize, length: usize) -> usize {
     length + to - from
 }
 
-/// Bytes that mean something to records, one behind the other. What stands before the last one may be written over.
+/// Bytes that mean something to records, one behind the other. What stands before the last one may be written
+/// over.
 struct Signs {
     signs: [u8; 4],
     /// The first byte of the block that `found` is about.

@@ -1,6 +1,7 @@
 //! Encodings whose names PostgreSQL and the WHATWG share, read as the server reads them.
 //!
-//! A file means the same whether the client reads it or the server: which bytes are characters, and which ones.
+//! A file means the same whether the client reads it or the server: which bytes are characters, and which
+//! ones.
 
 use super::SingleByte;
 use super::double_byte::DoubleByte;
@@ -44,8 +45,9 @@ impl OwnReading {
         if found == Next::Cut && is_last { Next::Broken(1) } else { found }
     }
 
-    /// Writes characters to `out` while there is room, as [`encoding_rs::Decoder`] does: what ended it, bytes taken, bytes written.
-    /// The beginning of a character that the bytes end in is not taken, unless they are the `last`.
+    /// Writes characters to `out` while there is room, as [`encoding_rs::Decoder`] does: what ended it, bytes
+    /// taken, bytes written. The beginning of a character that the bytes end in is not taken, unless they are
+    /// the `last`.
     pub(super) fn write(&self, bytes: &[u8], out: &mut [u8], is_last: bool) -> (DecoderResult, usize, usize) {
         let (mut read, mut written) = (0, 0);
         while read < bytes.len() {

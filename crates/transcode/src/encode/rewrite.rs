@@ -54,8 +54,8 @@ impl Rewriter {
     /// The output keeps the file's encoding.
     ///
     /// # Errors
-    /// `Unsupported` together with the DEFAULT option, an encoding whose characters contain ASCII bytes, or a spelling of NULL that
-    /// is of other bytes in the file's encoding.
+    /// `Unsupported` together with the DEFAULT option, an encoding whose characters contain ASCII bytes, or a
+    /// spelling of NULL that is of other bytes in the file's encoding.
     pub fn new(format: &Format, fields: &[FieldTarget]) -> Result<Rewriter> {
         let refusal = if format.default.is_some() {
             "the DEFAULT option cannot be combined with leaving out fields or converting the encoding"
@@ -76,7 +76,8 @@ impl Rewriter {
     /// Appends the records of a chunk to `out`, one line each, ended by `\n`; returns how many.
     ///
     /// # Errors
-    /// The first record COPY would refuse for its fields or line endings. `out` then ends in the one before it.
+    /// The first record COPY would refuse for its fields or line endings. `out` then ends in the one before
+    /// it.
     pub fn rewrite(&self, rules: &Rules, chunk: &[u8], out: &mut Vec<u8>) -> Result<u64, RecordError> {
         let (mut value, mut records) = (Vec::new(), 0);
         out.reserve(chunk.len());

@@ -1,8 +1,9 @@
 //! Encodings of one byte a character that PostgreSQL and the WHATWG call alike and read otherwise.
 //!
-//! To the WHATWG, LATIN1 and LATIN5 are the Windows encodings made from them, and bytes that these have no character for are
-//! control characters. To the server LATIN1 and LATIN5 have control characters from 0x80 to 0x9F, and those bytes of the
-//! Windows encodings are no characters at all. A file means the same whether the client reads it or the server.
+//! To the WHATWG, LATIN1 and LATIN5 are the Windows encodings made from them, and bytes that these have no
+//! character for are control characters. To the server LATIN1 and LATIN5 have control characters from 0x80 to
+//! 0x9F, and those bytes of the Windows encodings are no characters at all. A file means the same whether the
+//! client reads it or the server.
 
 use super::charset::{SERVER_ENCODINGS, normalised, whatwg};
 use std::ops::RangeInclusive;

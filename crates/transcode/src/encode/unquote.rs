@@ -1,15 +1,17 @@
 //! Records of csv written as COPY text, which the server reads faster.
 //!
-//! Whole records enter; lines that COPY text reads to the same values and the same NULLs leave, one a record. The
-//! formats differ in quotes and backslashes alone: what stands outside quotes stays as it is, but for backslashes;
-//! quotes go; what stood inside them gets a backslash where COPY text would take it for something else.
+//! Whole records enter; lines that COPY text reads to the same values and the same NULLs leave, one a record.
+//! The formats differ in quotes and backslashes alone: what stands outside quotes stays as it is, but for
+//! backslashes; quotes go; what stood inside them gets a backslash where COPY text would take it for
+//! something else.
 //!
-//! Refused, and then sent as csv, is what cannot be said in COPY text, or not be told apart from what COPY would
-//! refuse: quotes that are never closed, a line that begins with `\.`, a quoted field that is the spelling of NULL,
-//! a last record `""` without a line ending, and bytes that quotes keep from becoming one character or line ending. Whatever else is wrong with a record stays wrong.
+//! Refused, and then sent as csv, is what cannot be said in COPY text, or not be told apart from what COPY
+//! would refuse: quotes that are never closed, a line that begins with `\.`, a quoted field that is the
+//! spelling of NULL, a last record `""` without a line ending, and bytes that quotes keep from becoming one
+//! character or line ending. Whatever else is wrong with a record stays wrong.
 //!
-//! The rules are those of `CopyReadLineText`, `CopyReadAttributesText` and `CopyReadAttributesCSV` in PostgreSQL's
-//! `copyfromparse.c`, and of `ProcessCopyOptions` in `copy.c`; why and what was measured is in
+//! The rules are those of `CopyReadLineText`, `CopyReadAttributesText` and `CopyReadAttributesCSV` in
+//! PostgreSQL's `copyfromparse.c`, and of `ProcessCopyOptions` in `copy.c`; why and what was measured is in
 //! `docs/decisions/2026-11-22-unquote.md`.
 
 use crate::split::Rules;
@@ -64,8 +66,9 @@ impl Unquoter {
         Format { delimiter: self.delimiter, null, encoding, ..Format::text() }
     }
 
-    /// Writes whole records to the beginning of `out` as lines of COPY text; returns how many bytes these take.
-    /// `None` where they have to be sent as they are, or where `out` has less than 64 bytes beyond what is written.
+    /// Writes whole records to the beginning of `out` as lines of COPY text; returns how many bytes these
+    /// take. `None` where they have to be sent as they are, or where `out` has less than 64 bytes beyond what
+    /// is written.
     pub fn unquote(&self, records: &[u8], out: &mut [u8]) -> Option<usize> {
         let mut writing = Writing { unquoter: self, records, out, length: 0, field: 0, in_quote: false };
         let mut at = 0;
@@ -121,8 +124,8 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Takes the first `length` bytes of the window, which lies at `at` of the records, and perhaps the one behind
-    /// them; returns how many it took.
+    /// Takes the first `length` bytes of the window, which lies at `at` of the records, and perhaps the one
+    /// behind them; returns how many it took.
     #[inline]
     fn block(&mut self, at: usize, window: &[u8; WINDOW_BYTES], length: usize) -> Option<usize> {
         let (outside, inside) = self.unquoter.specials(window.first_chunk()?, self.in_quote);
@@ -214,8 +217,8 @@ impl Writing<'_> {
         Some(1)
     }
 
-    /// Without the quote at `at`, bytes of two broken characters would become a whole one, or a `\r` and a `\n` the
-    /// end of a line.
+    /// Without the quote at `at`, bytes of two broken characters would become a whole one, or a `\r` and a
+    /// `\n` the end of a line.
     #[inline]
     fn joins(&self, at: usize) -> bool {
         let before = self.length.checked_sub(1).and_then(|before| self.out.get(before));
@@ -226,8 +229,8 @@ impl Writing<'_> {
         }
     }
 
-    /// COPY text would take the field whose quotes close at `at` for NULL; csv does not. A `\N` that was quoted has
-    /// a second backslash.
+    /// COPY text would take the field whose quotes close at `at` for NULL; csv does not. A `\N` that was
+    /// quoted has a second backslash.
     #[inline]
     fn may_be_null(&self, at: usize) -> bool {
         let Some(null) = &self.unquoter.null else { return false };

@@ -1,5 +1,5 @@
-//! Days and numbers among values that are not all of them such: one that is written badly, or a word, does not hide how the
-//! others are meant.
+//! Days and numbers among values that are not all of them such: one that is written badly, or a word, does
+//! not hide how the others are meant.
 
 use super::column::{ColumnState, is_minus_zero};
 use super::cursor::trim;
@@ -11,19 +11,21 @@ use super::number;
 use super::verdict::order_name;
 use howdah_model::{DateOrder, Reading};
 
-/// Stands for numbers that only PostgreSQL's own spelling has, as `5.` and `.5`: they say that the point is the decimal
-/// sign, as this one does.
+/// Stands for numbers that only PostgreSQL's own spelling has, as `5.` and `.5`: they say that the point is
+/// the decimal sign, as this one does.
 const POINTED: &[u8] = b"0.5";
 
-/// What the days in numbers and the numbers among some values say of their order and spelling. Beside the [`ColumnState`] of
-/// the same values, and like it a function of their set; unlike there, nothing makes it forget.
+/// What the days in numbers and the numbers among some values say of their order and spelling. Beside the
+/// [`ColumnState`] of the same values, and like it a function of their set; unlike there, nothing makes it
+/// forget.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Among {
     days: DateFacts,
-    /// Some value is a day with something between its parts, with a time of day or without: in numbers, the year first or not, or
-    /// with the name of its month.
+    /// Some value is a day with something between its parts, with a time of day or without: in numbers, the
+    /// year first or not, or with the name of its month.
     has_days: bool,
-    /// Of the numbers alone. As long as the state of the column holds nothing but these, they are not held twice.
+    /// Of the numbers alone. As long as the state of the column holds nothing but these, they are not held
+    /// twice.
     numbers: ColumnState,
     /// A number as PostgreSQL reads it has a point that may stand between groups.
     open_point: bool,
@@ -59,8 +61,8 @@ impl Among {
         }
     }
 
-    /// Most text is done with at once: days in numbers begin with a digit, others with a letter and have a digit, and one of these
-    /// says all. Gives what the value is as a day, if it was looked at.
+    /// Most text is done with at once: days in numbers begin with a digit, others with a letter and have a
+    /// digit, and one of these says all. Gives what the value is as a day, if it was looked at.
     fn observe_day<'v>(&mut self, value: &'v [u8]) -> Option<Option<Written<'v>>> {
         let may_be_day = match trim(value).first() {
             Some(first) if first.is_ascii_digit() => true,
@@ -147,8 +149,8 @@ impl Among {
         self.days.proven()
     }
 
-    /// Read so, some days of a year of two digits are in the years from 2050 to 2069: most often they were meant for a
-    /// hundred years before.
+    /// Read so, some days of a year of two digits are in the years from 2050 to 2069: most often they were
+    /// meant for a hundred years before.
     pub fn has_far_years(&self, state: &ColumnState, reading: &Reading) -> bool {
         match reading {
             Reading::Date(order) => self.days.is_far_in(*order),
@@ -163,8 +165,8 @@ fn has_numbers(state: &ColumnState) -> bool {
     state.possible.meet(Kinds::GROUPED)
 }
 
-/// Says for most text at its first bytes that it is no number: a hyphen stands before all digits or behind them, and there are no
-/// letters but that of an exponent.
+/// Says for most text at its first bytes that it is no number: a hyphen stands before all digits or behind
+/// them, and there are no letters but that of an exponent.
 fn may_be_number(value: &[u8]) -> bool {
     let (mut digits_began, mut digits_ended, mut has_power) = (false, false, false);
     let fits = |byte: &u8| match byte {

@@ -2,8 +2,8 @@
 //!
 //! `9:05`, `09:05:07.25`, `9:05 PM`, behind a date also `09:05Z`, `09:05:07+02`, `09:05 +0200`; as Oracle and
 //! DB2 write them, with points between hours, minutes and seconds. Hours run from 0 to 23: PostgreSQL takes
-//! `24:00:00`, but prints it as another day's midnight behind a date. A leap second is refused, since it would
-//! be stored as another second.
+//! `24:00:00`, but prints it as another day's midnight behind a date. A leap second is refused, since it
+//! would be stored as another second.
 
 use super::cursor::Cursor;
 use super::layout::{ClockLayout, Suffix};

@@ -141,7 +141,8 @@ impl ColumnState {
         self.forget();
     }
 
-    /// The same for a column that is one of numbers with fractions: digits with an exponent are no names there.
+    /// The same for a column that is one of numbers with fractions: digits with an exponent are no names
+    /// there.
     #[must_use]
     pub fn of_numbers(&self) -> ColumnState {
         let sure_float = self.possible.meet(Kinds::FLOAT);

@@ -116,8 +116,9 @@ fn is_short_year(date: &[u8]) -> bool {
     !date.windows(4).any(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
-/// With points in the time of day: `2024-01-31-10.00.00.000000`, as DB2 writes it, and `31-JAN-24 10.00.00.000000 AM`, as Oracle
-/// does. No server reads either as it stands, so that the first one has an order.
+/// With points in the time of day: `2024-01-31-10.00.00.000000`, as DB2 writes it, and
+/// `31-JAN-24 10.00.00.000000 AM`, as Oracle does. No server reads either as it stands, so that the first one
+/// has an order.
 fn pointed(text: &[u8]) -> Option<Written<'_>> {
     const DATE_BYTES: usize = 10;
     if text.get(DATE_BYTES) == Some(&b'-') {

@@ -19,7 +19,8 @@ const GROUP_DIGITS_MAX: u16 = 3;
 pub(super) struct Integers {
     min: i64,
     max: i64,
-    /// Ways to write a day and a time of day with digits alone in which some integer is none: flags of [`stamp`].
+    /// Ways to write a day and a time of day with digits alone in which some integer is none: flags of
+    /// [`stamp`].
     no_stamps: u8,
     /// PostgreSQL takes some for a day of a far year.
     far_day: bool,
@@ -148,7 +149,8 @@ impl Extent {
         self.significant_max = self.significant_max.max(significant);
     }
 
-    /// An exponent moves the decimal sign; of a number with one only digits that no double has count as significant.
+    /// An exponent moves the decimal sign; of a number with one only digits that no double has count as
+    /// significant.
     fn observe_side(&mut self, side: &Side, power: Option<i32>) {
         let Some(power) = power else {
             return self.observe(side.before, side.decimals, side.significant);
@@ -340,8 +342,8 @@ impl GroupedFacts {
         self.dressed |= other.dressed;
     }
 
-    /// Something speaks against the groups, and no value proves them: others have four digits or more without, or
-    /// they are addresses as well. `integers` are those of the same column.
+    /// Something speaks against the groups, and no value proves them: others have four digits or more
+    /// without, or they are addresses as well. `integers` are those of the same column.
     pub(super) fn are_doubtful(&self, integers: &Integers) -> bool {
         let has = |flag: u16| self.dressed & flag != 0;
         let ungrouped = has(dressed::UNGROUPED) || integers.digits() > GROUP_DIGITS_MAX;
@@ -381,8 +383,8 @@ pub(super) struct DateFacts {
     /// Some date has no year of four digits in front.
     pub(super) ordered: bool,
     pub(super) spelling: Spelling,
-    /// Orders in which some year of two digits is one from 2050 to 2069, as flags of [`super::date::order`]; all of them for a
-    /// month's name.
+    /// Orders in which some year of two digits is one from 2050 to 2069, as flags of [`super::date::order`];
+    /// all of them for a month's name.
     pub(super) far: u8,
 }
 
@@ -436,8 +438,8 @@ impl DateFacts {
         if differ { None } else { self.orders_left().next_back() }
     }
 
-    /// The order of these dates and of all others beside them: the only one left. Where several are left and give the
-    /// same days, as for 01/01/2020, a date that was not seen may be another day in each.
+    /// The order of these dates and of all others beside them: the only one left. Where several are left and
+    /// give the same days, as for 01/01/2020, a date that was not seen may be another day in each.
     pub(super) fn only_order(&self) -> Option<DateOrder> {
         let mut left = self.orders_left();
         left.next().filter(|_| left.next().is_none())

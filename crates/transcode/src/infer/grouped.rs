@@ -1,4 +1,5 @@
-//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `1,5e-05`, `$74.69`, `(12)`, `12-`, `12 %`.
+//! Numbers in other people's spelling: `1,234.50`, `1.234,50`, `1 234`, `1,5e-05`, `$74.69`, `(12)`, `12-`,
+//! `12 %`.
 //!
 //! A value is looked at under both decimal signs at once, since `1,234` is a thousand to one writer and a
 //! little more than one to another; the column decides between them.
@@ -59,7 +60,8 @@ pub(super) struct Grouped<'a> {
     pub(super) minus_behind: bool,
     pub(super) percent: bool,
     pub(super) currency: Option<char>,
-    /// A dollar or pound stands in front, as where English is written: a comma is never before three decimals there.
+    /// A dollar or pound stands in front, as where English is written: a comma is never before three decimals
+    /// there.
     english: bool,
     /// Digits, groups and decimal sign.
     pub(super) body: &'a str,
@@ -68,8 +70,8 @@ pub(super) struct Grouped<'a> {
 }
 
 impl Grouped<'_> {
-    /// The value under `.` and under `,` as the decimal sign. A currency decides nothing, since fuel and power are sold at `$3.459`
-    /// and `1,759 €`; but that `$1,250` is more than a thousand.
+    /// The value under `.` and under `,` as the decimal sign. A currency decides nothing, since fuel and
+    /// power are sold at `$3.459` and `1,759 €`; but that `$1,250` is more than a thousand.
     pub(super) fn sides(&self) -> (Option<Side>, Option<Side>) {
         let short_enough = |side: &Side| side.first_group.is_some() || side.before <= UNGROUPED_DIGITS_MAX;
         let (dot, comma) = (self.side('.').filter(short_enough), self.side(',').filter(short_enough));
@@ -95,7 +97,8 @@ impl Grouped<'_> {
         !dressed && self.powers.is_empty() && self.body.parse::<Ipv4Addr>().is_ok()
     }
 
-    /// The server would read it as it stands, and its point may stand between groups: `1.107`. These are its sides.
+    /// The server would read it as it stands, and its point may stand between groups: `1.107`. These are its
+    /// sides.
     pub(super) fn has_open_point(&self, (dot, comma): (Option<Side>, Option<Side>)) -> bool {
         dot.is_some() && comma.is_some() && self.is_plain() && self.body.contains('.')
     }
@@ -183,8 +186,8 @@ pub(super) fn take_apart(value: &[u8]) -> Option<Grouped<'_>> {
     (found.powers.is_empty() || are_powers()).then_some(found)
 }
 
-/// Digits behind the letter, with a sign or without, that leave the number in the range of double precision: beyond that the server
-/// refuses it in such a column.
+/// Digits behind the letter, with a sign or without, that leave the number in the range of double precision:
+/// beyond that the server refuses it in such a column.
 fn has_exponent(body: &str, powers: &str) -> bool {
     let mut behind = Cursor(powers.as_bytes().get(1..).unwrap_or_default());
     behind.one_of(b"+-");

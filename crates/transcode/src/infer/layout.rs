@@ -150,8 +150,8 @@ pub(super) fn casing_of(word: &[u8]) -> u8 {
     }
 }
 
-/// The casing of a UUID, whose digits are all small or all capital: `initcap` would lift the first letter of each
-/// of its groups.
+/// The casing of a UUID, whose digits are all small or all capital: `initcap` would lift the first letter of
+/// each of its groups.
 pub(super) fn uuid_casing_of(uuid: &[u8]) -> u8 {
     match casing_of(uuid) {
         casing::CAPITAL => casing::OTHER,

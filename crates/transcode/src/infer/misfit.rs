@@ -1,7 +1,7 @@
 //! Values that surely cannot be of the type that a column has.
 //!
-//! Said at plan time, before a load fails at its first record. Only what is certain is said: PostgreSQL
-//! reads more than this module's kinds (`infinity`, `today`, `NaN`), so a column of text is never a misfit. One
+//! Said at plan time, before a load fails at its first record. Only what is certain is said: PostgreSQL reads
+//! more than this module's kinds (`infinity`, `today`, `NaN`), so a column of text is never a misfit. One
 //! thing it reads is refused all the same: it takes 2024011215 for a day of the year 202401.
 
 use super::among::Among;
@@ -61,8 +61,8 @@ pub fn misfit(state: &ColumnState, type_name: &str) -> Option<String> {
     })
 }
 
-/// The server would take some values of a [`misfit`] for others than they may be: long integers for days of far years, a point between
-/// groups for one before a fraction.
+/// The server would take some values of a [`misfit`] for others than they may be: long integers for days of
+/// far years, a point between groups for one before a fraction.
 pub fn may_be_misread(state: &ColumnState, type_name: &str) -> bool {
     match base_name(type_name).as_str() {
         "date" | "timestamp" | "timestamptz" => are_plain_numbers(state),
@@ -73,8 +73,9 @@ pub fn may_be_misread(state: &ColumnState, type_name: &str) -> bool {
     }
 }
 
-/// Why a column of this type must not get values that are not all of one kind, some of which the server would take for something
-/// else: a number or a count since 1970 beside a word, or beside one in another spelling. The message names no values.
+/// Why a column of this type must not get values that are not all of one kind, some of which the server would
+/// take for something else: a number or a count since 1970 beside a word, or beside one in another spelling.
+/// The message names no values.
 pub fn doubtful(state: &ColumnState, among: &Among, type_name: &str) -> Option<&'static str> {
     if state.is_empty() || reading_for(state, among, type_name).is_some() {
         return None;
@@ -103,13 +104,14 @@ pub fn doubtful(state: &ColumnState, among: &Among, type_name: &str) -> Option<&
     }
 }
 
-/// All values are of one kind of numbers, however many digits they have, and whatever zeros and sign come before these.
+/// All values are of one kind of numbers, however many digits they have, and whatever zeros and sign come
+/// before these.
 pub fn are_plain_numbers(state: &ColumnState) -> bool {
     !state.is_empty() && state.possible.meet(Kinds::PLAIN_NUMBERS)
 }
 
-/// All values are numbers without an exponent, of no more digits than these before the point and behind it: a numeric column
-/// of such limits holds each as it is.
+/// All values are numbers without an exponent, of no more digits than these before the point and behind it: a
+/// numeric column of such limits holds each as it is.
 pub fn are_held_by_numeric(state: &ColumnState, before: u32, decimals: u32) -> bool {
     !state.is_empty()
         && state.possible.meet(Kinds::DECIMAL)

@@ -3,8 +3,10 @@
 //!
 //! - [`ColumnState`] takes in values and says the narrowest type that holds them all ([`Inferred`]);
 //!   [`Watch`] does so while a table that was made from a sample is loaded.
-//! - [`Among`] says in which order days are and how numbers are written, also where some values of the column are none.
-//! - [`misfit`] says when the values cannot be of the type that a column has, [`doubtful`] when some could be read as others.
+//! - [`Among`] says in which order days are and how numbers are written, also where some values of the column
+//!   are none.
+//! - [`misfit`] says when the values cannot be of the type that a column has, [`doubtful`] when some could be
+//!   read as others.
 //! - [`read`] rewrites one value as a [`Reading`](howdah_model::Reading) says; [`reading_for`] says which
 //!   reading the values of a column need to fit the type that it has; [`parse_type`] and [`spelling`] are
 //!   their form in options.

@@ -1,7 +1,7 @@
 //! Numbers as PostgreSQL reads them: the shape of one value, without its magnitude ever becoming a float.
 //!
-//! What is a number here is a number to every server from 13 on: no `Infinity`, no `NaN` (which a column may hold beside
-//! numbers with fractions), no hexadecimal digits and no underscores (from 16 on only).
+//! What is a number here is a number to every server from 13 on: no `Infinity`, no `NaN` (which a column may
+//! hold beside numbers with fractions), no hexadecimal digits and no underscores (from 16 on only).
 
 use super::cursor::Cursor;
 use super::kinds::Kinds;
@@ -9,8 +9,8 @@ use super::kinds::Kinds;
 /// Digits of a decimal that still is one: as many as `numeric(p,s)` can be declared with. More are text.
 pub(super) const DECIMAL_DIGITS_MAX: usize = 1000;
 
-/// Programs write doubles with an exponent and as many significant digits as they need to be read again, up to this number (C's
-/// `DBL_DECIMAL_DIG`). What has more is no double.
+/// Programs write doubles with an exponent and as many significant digits as they need to be read again, up
+/// to this number (C's `DBL_DECIMAL_DIG`). What has more is no double.
 pub(super) const DOUBLE_WRITTEN_DIGITS_MAX: u16 = 17;
 
 /// Why digits may be no number, as flags.

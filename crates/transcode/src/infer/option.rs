@@ -30,7 +30,8 @@ pub fn parse_type(text: &str) -> Result<(String, Option<Reading>)> {
     Ok((type_name.to_owned(), reading))
 }
 
-/// The spelling behind the colon that gives this reading, but of any currency: its sign is written as a dollar.
+/// The spelling behind the colon that gives this reading, but of any currency: its sign is written as a
+/// dollar.
 pub fn spelling(reading: &Reading) -> String {
     match reading {
         Reading::Date(order) => order_name(*order).to_owned(),

@@ -16,9 +16,10 @@ use std::io::Write;
 const MICROSECONDS_A_DAY: i64 = 86_400_000_000;
 
 /// Appends the value to `out` as PostgreSQL reads it. `false`: it is not in this spelling, and nothing was
-/// appended: to PostgreSQL such a value may well mean something else. Blanks around the value are dropped. What
-/// means the same in every spelling is read, too: a date with the name of its month or its year of four digits
-/// in front, a number without a decimal sign, or with a point where that is the decimal sign, `infinity`, `NaN`.
+/// appended: to PostgreSQL such a value may well mean something else. Blanks around the value are dropped.
+/// What means the same in every spelling is read, too: a date with the name of its month or its year of four
+/// digits in front, a number without a decimal sign, or with a point where that is the decimal sign,
+/// `infinity`, `NaN`.
 pub fn read(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
     let is_read = match reading {
         Reading::Date(_) | Reading::MonthName => date(reading, value, out),
@@ -41,8 +42,8 @@ pub fn read(reading: &Reading, value: &[u8], out: &mut Vec<u8>) -> bool {
     is_read
 }
 
-/// PostgreSQL reads the value in one way only, whatever the settings, if it reads it at all, and so does whoever
-/// writes values in the spelling of the reading.
+/// PostgreSQL reads the value in one way only, whatever the settings, if it reads it at all, and so does
+/// whoever writes values in the spelling of the reading.
 fn means_the_same_everywhere(reading: &Reading, value: &[u8]) -> bool {
     match reading {
         Reading::Date(_) | Reading::MonthName | Reading::EpochSeconds | Reading::EpochMilliseconds => {
@@ -155,9 +156,10 @@ fn microseconds(value: &[u8], decimals: usize) -> Option<i64> {
 /// The reading that makes the values of a column fit the type that it has in the table, where they do not
 /// fit as they stand or mean something else in another DateStyle. `None`: they fit, or nothing is proven.
 ///
-/// `among` is of the same values: those that are neither days nor numbers do not keep the others from
-/// being read in their order and spelling, and are refused when their records come. `type_name` as PostgreSQL or a person writes
-/// it. Money is read as a number; where the server's `lc_monetary` has no decimal point, it would misread that.
+/// `among` is of the same values: those that are neither days nor numbers do not keep the others from being
+/// read in their order and spelling, and are refused when their records come. `type_name` as PostgreSQL or a
+/// person writes it. Money is read as a number; where the server's `lc_monetary` has no decimal point, it
+/// would misread that.
 pub fn reading_for(state: &ColumnState, among: &Among, type_name: &str) -> Option<Reading> {
     let base = base_name(type_name);
     if matches!(base.as_str(), "date" | "timestamp" | "timestamptz") {
@@ -174,8 +176,8 @@ pub fn reading_for(state: &ColumnState, among: &Among, type_name: &str) -> Optio
     }
     match base.as_str() {
         "int" | "integer" | "smallint" | "bigint" | "int2" | "int4" | "int8" => {
-            // A fraction fits no integer, so a comma that could be both is between groups. A point that could be both
-            // is refused, as it is by the server where nothing else stands beside the digits.
+            // A fraction fits no integer, so a comma that could be both is between groups. A point that could
+            // be both is refused, as it is by the server where nothing else stands beside the digits.
             let decimal = if state.grouped.groups().0 == 0 { ',' } else { '.' };
             let is_whole = state.side(decimal).extent.decimals_max == 0;
             if is_whole { state.number_reading(decimal).ok() } else { None }
@@ -187,7 +189,8 @@ pub fn reading_for(state: &ColumnState, among: &Among, type_name: &str) -> Optio
     }
 }
 
-/// The most digits before the decimal sign and behind it among numbers that are read so; `None`: the values are not all numbers.
+/// The most digits before the decimal sign and behind it among numbers that are read so; `None`: the values
+/// are not all numbers.
 pub fn digits_as_read(state: &ColumnState, reading: &Reading) -> Option<(u32, u32)> {
     let Reading::Number { decimal, .. } = reading else { return None };
     if state.is_empty() || !state.possible.meet(Kinds::GROUPED) {
@@ -203,8 +206,8 @@ pub fn are_wall_times(state: &ColumnState) -> bool {
     !state.is_empty() && days.timed & timed::LOCAL != 0 && days.timed & timed::ZONED == 0
 }
 
-/// The values are days, in an order that nothing proves: a column of this type would take them as the server's
-/// DateStyle says.
+/// The values are days, in an order that nothing proves: a column of this type would take them as the
+/// server's DateStyle says.
 pub fn is_order_open(state: &ColumnState, among: &Among, type_name: &str) -> bool {
     let of_days = matches!(base_name(type_name).as_str(), "date" | "timestamp" | "timestamptz");
     if of_days && are_among_others(state, among) {
@@ -275,8 +278,8 @@ pub fn epoch(state: &ColumnState, column_name: &str) -> Option<Reading> {
 }
 
 /// Seconds from 1973 to 2286 have 9 or 10 digits; milliseconds in the same years 12 or 13. Dates as
-/// `20240131` have 8; with an hour behind them, or with hour and minute, they have as many as counts, and where all
-/// integers can be such dates nothing says what they are.
+/// `20240131` have 8; with an hour behind them, or with hour and minute, they have as many as counts, and
+/// where all integers can be such dates nothing says what they are.
 fn by_magnitude(state: &ColumnState) -> Option<Reading> {
     if state.is_empty() || !state.possible.meet(Kinds::INTEGER) || state.integers.may_be_stamps() {
         return None;

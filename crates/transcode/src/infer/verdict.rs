@@ -82,8 +82,8 @@ impl ColumnState {
         }
     }
 
-    /// Why the column is one of text though all its values are written as numbers, days or the like, where that may surprise: what
-    /// a code or a number of a telephone is like does not.
+    /// Why the column is one of text though all its values are written as numbers, days or the like, where
+    /// that may surprise: what a code or a number of a telephone is like does not.
     pub fn doubt_of_text(&self, complete: bool) -> Option<String> {
         if !self.seen || self.possible.is_empty() || self.possible.meet(Kinds::BOOLEAN) {
             return None;
@@ -97,7 +97,8 @@ impl ColumnState {
         }
     }
 
-    /// What `--types` may say of days that are all written in numbers: a bare type would leave their order to the server.
+    /// What `--types` may say of days that are all written in numbers: a bare type would leave their order to
+    /// the server.
     pub fn spelled_types(&self) -> Vec<String> {
         let (true, Ok(type_name)) =
             (self.possible.meet(Kinds::DATE) && self.dates.ordered, date_type(&self.dates))
@@ -253,8 +254,8 @@ impl ColumnState {
         Ok(Candidate { kind: Kinds::GROUPED, type_name, reading: Some(reading), evidence })
     }
 
-    /// All values are numbers if a comma is their decimal sign, and nothing else says that they are numbers: no groups, no sign of a
-    /// currency or of percent, no exponent. They may be pairs.
+    /// All values are numbers if a comma is their decimal sign, and nothing else says that they are numbers:
+    /// no groups, no sign of a currency or of percent, no exponent. They may be pairs.
     pub fn may_be_lists(&self) -> bool {
         let is_grouped = self.seen
             && self.possible.meet(Kinds::GROUPED)

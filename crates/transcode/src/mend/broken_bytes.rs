@@ -3,8 +3,8 @@
 use crate::cells::{Cells, Record};
 use howdah_model::{Mend, Nul};
 
-/// Puts `nul` in the place of NUL bytes, and U+FFFD in that of what is no character: one for each maximal part of a
-/// character, as the Unicode Standard (section 3.9) recommends. Says what there was.
+/// Puts `nul` in the place of NUL bytes, and U+FFFD in that of what is no character: one for each maximal
+/// part of a character, as the Unicode Standard (section 3.9) recommends. Says what there was.
 pub(super) fn replace(cells: &Cells, record: &mut Record, nul: Nul, mends: &mut Vec<Mend>) {
     let has_nul = record.text().contains(&0);
     let broken = record.values().any(|value| std::str::from_utf8(value).is_err());

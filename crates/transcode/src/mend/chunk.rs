@@ -1,8 +1,8 @@
 //! The records of one chunk, mended and written back as the file writes records.
 //!
 //! A file whose dialect COPY can be told goes untouched, until a chunk of it holds a record that contradicts
-//! the dialect. That chunk, and no other, goes through here: its bytes come in, and what goes out means to COPY
-//! what the mended records mean, in the same format, so that the chunk is sent like any other.
+//! the dialect. That chunk, and no other, goes through here: its bytes come in, and what goes out means to
+//! COPY what the mended records mean, in the same format, so that the chunk is sent like any other.
 
 use super::records::{At, Found, Records};
 use super::{Counts, Shape};
@@ -37,14 +37,15 @@ pub struct Mended {
     pub end_byte: u64,
     /// Bytes of the file from there on that were read already.
     pub rest: Vec<u8>,
-    /// The data ends with this chunk, though bytes may follow: behind a line `\\.` of COPY's text there is none.
+    /// The data ends with this chunk, though bytes may follow: behind a line `\\.` of COPY's text there is
+    /// none.
     pub ended: bool,
 }
 
-/// Mends the records of `plain`, UTF-8 bytes of the file from [`Span::start_byte`] on, and gives them to `out`
-/// in `format`, some whole records at a time. They may be many times as long as they were, where fields are missing:
-/// `out` keeps the limit. [`Shape::lenient`] must be set; start and end of the shape's data are not looked at, nor
-/// are its readings: values go as they are.
+/// Mends the records of `plain`, UTF-8 bytes of the file from [`Span::start_byte`] on, and gives them to
+/// `out` in `format`, some whole records at a time. They may be many times as long as they were, where fields
+/// are missing: `out` keeps the limit. [`Shape::lenient`] must be set; start and end of the shape's data are
+/// not looked at, nor are its readings: values go as they are.
 ///
 /// # Errors
 /// Those of `plain` and `out`; `Usage` if the dialect contradicts itself.
@@ -84,8 +85,8 @@ pub fn chunk<R: Read>(
     })
 }
 
-/// The record that row `row` (from 0) of what [`chunk`] writes came from, and its first byte in the file. `None` if
-/// there are fewer rows.
+/// The record that row `row` (from 0) of what [`chunk`] writes came from, and its first byte in the file.
+/// `None` if there are fewer rows.
 ///
 /// # Errors
 /// As [`chunk`].
@@ -147,8 +148,8 @@ fn csv(format: &Format, value: &[u8], out: &mut Vec<u8>) {
     out.push(format.quote);
 }
 
-/// A value with backslashes before what ends fields and records, and before a delimiter of any kind. One that is written like
-/// NULL gets a backslash more, since that is what tells it from NULL.
+/// A value with backslashes before what ends fields and records, and before a delimiter of any kind. One that
+/// is written like NULL gets a backslash more, since that is what tells it from NULL.
 fn text(format: &Format, value: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     encode::escape(value, out);

@@ -66,7 +66,8 @@ impl Counts {
         self.left_out.lock().clone()
     }
 
-    /// Number (from 1) and first byte of the record with which another table begins. Where it begins, the data ends.
+    /// Number (from 1) and first byte of the record with which another table begins. Where it begins, the
+    /// data ends.
     pub fn other_table(&self) -> Option<(u64, u64)> {
         self.other_table.lock().map(|at| (at.record, at.byte))
     }
@@ -100,8 +101,8 @@ impl Counts {
         }
     }
 
-    /// The numbers in the file of these rows (ascending, from 0) of those that were sent behind its record `before`; `None` where more
-    /// was passed over than is noted.
+    /// The numbers in the file of these rows (ascending, from 0) of those that were sent behind its record
+    /// `before`; `None` where more was passed over than is noted.
     pub fn numbers(&self, before: u64, rows: &[u64]) -> Vec<Option<u64>> {
         self.passed.lock().numbers(before, rows)
     }

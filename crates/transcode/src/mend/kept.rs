@@ -1,8 +1,9 @@
 //! Records that are left out of a load and kept ([`Shape::skips`](super::Shape::skips)).
 //!
-//! Each stands among the records that are stored, as a line of its own that begins with a NUL, which no stored record
-//! holds. So it belongs to one chunk, is counted like any record, lies in the budget's memory, and is committed with its
-//! neighbours. What it says is written in hexadecimal digits: whatever the record holds, no splitter takes offence.
+//! Each stands among the records that are stored, as a line of its own that begins with a NUL, which no
+//! stored record holds. So it belongs to one chunk, is counted like any record, lies in the budget's memory,
+//! and is committed with its neighbours. What it says is written in hexadecimal digits: whatever the record
+//! holds, no splitter takes offence.
 
 use super::records::At;
 use howdah_model::{Error, ErrorKind, Place};

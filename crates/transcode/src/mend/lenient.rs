@@ -1,9 +1,9 @@
 //! Chooses how a record that does not fit is read.
 //!
 //! Each way of reading that gives the record exactly its width is judged by how many of the records behind it
-//! are whole: a quote read wrongly swallows or breaks them, a delimiter that is a datum leaves them alone. The
-//! first of the best ways is taken. Where no way gives the width, the record is its line, and fields are added
-//! or dropped; what is then still too wide is left out.
+//! are whole: a quote read wrongly swallows or breaks them, a delimiter that is a datum leaves them alone.
+//! The first of the best ways is taken. Where no way gives the width, the record is its line, and fields are
+//! added or dropped; what is then still too wide is left out.
 
 use super::neighbours::Agreement;
 use super::other_line_ending::{self, ends_otherwise};
@@ -235,9 +235,9 @@ impl Lenient {
         best.filter(|best| self.is_better_than_cut(best, ahead, as_cut))
     }
 
-    /// A record without a flaw stays as it was cut if that keeps as many records whole as quotes read as data do, or more
-    /// than another style: its fields are added or dropped, or it is left out where it is too wide for that. Only one that is
-    /// too wide and takes whole records with it is torn apart all the same.
+    /// A record without a flaw stays as it was cut if that keeps as many records whole as quotes read as data
+    /// do, or more than another style: its fields are added or dropped, or it is left out where it is too
+    /// wide for that. Only one that is too wide and takes whole records with it is torn apart all the same.
     fn is_better_than_cut(&self, best: &Choice, ahead: &Ahead, as_cut: &Record) -> bool {
         let Some(length) = ahead.strict.filter(|_| ahead.flaw.is_none()) else { return true };
         let Some(behind) = ahead.bytes.get(length..) else { return true };
@@ -249,12 +249,14 @@ impl Lenient {
                 && self.swallows(ahead, length)
     }
 
-    /// Considers the record by other rules, if it has no flaw then. What is weak must look like the records behind.
+    /// Considers the record by other rules, if it has no flaw then. What is weak must look like the records
+    /// behind.
     fn read(&self, best: &mut Option<Choice>, ahead: &Ahead, cells: &Cells, mend: Mend, weak: bool) {
         let mut record = Record::default();
         let read = cells.read_near(ahead.bytes, ahead.at_end, &mut record, 0);
         let Ok(Next::Record { length, .. }) = read else { return };
-        // A quote of another style that stands alone in a value reaches to the next one, however many records on.
+        // A quote of another style that stands alone in a value reaches to the next one, however many records
+        // on.
         if mend != Mend::OtherLineEnding && length > ahead.line_bytes && self.swallows(ahead, length) {
             return;
         }
@@ -283,8 +285,8 @@ impl Lenient {
         });
     }
 
-    /// A line within the first `length` bytes begins a record that is whole. A reading across lines is then no
-    /// reading of one record.
+    /// A line within the first `length` bytes begins a record that is whole. A reading across lines is then
+    /// no reading of one record.
     fn swallows(&self, ahead: &Ahead, length: usize) -> bool {
         let Some(read) = ahead.bytes.get(..length) else { return true };
         let mut record = Record::default();
@@ -295,8 +297,8 @@ impl Lenient {
         })
     }
 
-    /// Takes a reading if it has the width and keeps more records whole than the best so far. Of readings with
-    /// quotes as data that keep as many, the shortest: the longer one has swallowed a record.
+    /// Takes a reading if it has the width and keeps more records whole than the best so far. Of readings
+    /// with quotes as data that keep as many, the shortest: the longer one has swallowed a record.
     fn consider(
         &self,
         best: &mut Option<Choice>,
@@ -353,8 +355,8 @@ impl Lenient {
         Search { cells: &self.any_line_ending, bytes, at_end, line_bytes, reach }
     }
 
-    /// How many records at the beginning of `bytes` are whole, one after the other. The end of the data counts
-    /// as many.
+    /// How many records at the beginning of `bytes` are whole, one after the other. The end of the data
+    /// counts as many.
     fn whole(&self, mut bytes: &[u8], at_end: bool) -> usize {
         let (mut record, mut whole) = (Record::default(), 0);
         while whole < WHOLE_MAX {

@@ -17,8 +17,8 @@ pub(super) struct Lines {
     counts: Arc<Counts>,
 }
 
-/// A value that its reading does not understand. To the server it may mean something else than to who wrote it, so
-/// it never gets there.
+/// A value that its reading does not understand. To the server it may mean something else than to who wrote
+/// it, so it never gets there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Misread {
     column: String,

@@ -2,9 +2,9 @@
 //!
 //! A record that lost fields inside may have lost the wrong ones, and every value behind them then stands in
 //! another column. Enters: the record and the bytes behind it. Only where all the neighbours write a column
-//! in one way, and the record in another, do they contradict. And only where the record has words as well as numbers,
-//! dates or times, each as all its neighbours have them, do they speak for it: words alone may be a sentence, and
-//! numbers alone the parts of a time of day.
+//! in one way, and the record in another, do they contradict. And only where the record has words as well as
+//! numbers, dates or times, each as all its neighbours have them, do they speak for it: words alone may be a
+//! sentence, and numbers alone the parts of a time of day.
 
 use crate::cells::{Cells, Next, Record};
 

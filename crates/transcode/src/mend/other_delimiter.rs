@@ -24,7 +24,8 @@ pub(super) fn dialects(dialect: &Dialect, width: usize) -> Vec<Dialect> {
     others.map(with).collect()
 }
 
-/// This delimiter counts only in a row that the file's own does not split, and that looks like those behind it.
+/// This delimiter counts only in a row that the file's own does not split, and that looks like those behind
+/// it.
 pub(super) fn is_weak(delimiter: &str) -> bool {
     WEAK_DELIMITERS.contains(&delimiter)
 }

@@ -1,5 +1,5 @@
-//! A row quoted, or with its quotes escaped, in another way than the file's: `'a,b'` among `"a,b"`, `\"` among
-//! `""`.
+//! A row quoted, or with its quotes escaped, in another way than the file's: `'a,b'` among `"a,b"`, `\"`
+//! among `""`.
 
 use howdah_model::{Dialect, Escape};
 
@@ -14,8 +14,8 @@ pub(crate) fn escapes(dialect: &Dialect) -> Vec<Dialect> {
     others.iter().map(|&escape| Dialect { escape, eol: None, ..dialect.clone() }).collect()
 }
 
-/// The file's dialect with every other quote. Backslashes keep their meaning; in COPY's text format, which has no
-/// quotes, they have another one, so quotes are doubled there.
+/// The file's dialect with every other quote. Backslashes keep their meaning; in COPY's text format, which
+/// has no quotes, they have another one, so quotes are doubled there.
 pub(crate) fn quotes(dialect: &Dialect) -> Vec<Dialect> {
     let escape = if dialect.quote.is_none() { Escape::Doubled } else { dialect.escape };
     let others = [b'"', b'\'']

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-/// Of so many the numbers are kept, some 2 MB a file (by the size of a node, not measured); behind more, no row is numbered.
+/// Of so many the numbers are kept, some 2 MB a file (by the size of a node, not measured); behind more, no
+/// row is numbered.
 const PASSED_MAX: usize = 100_000;
 
 /// Numbers of records that were not sent.
@@ -23,7 +24,8 @@ impl Passed {
         }
     }
 
-    /// The numbers of these rows (ascending, from 0) of those that were sent behind the record `before`, where they are known.
+    /// The numbers of these rows (ascending, from 0) of those that were sent behind the record `before`,
+    /// where they are known.
     pub(super) fn numbers(&self, before: u64, rows: &[u64]) -> Vec<Option<u64>> {
         let mut passed = self.numbers.range(before + 1..).peekable();
         let mut first = before + 1;

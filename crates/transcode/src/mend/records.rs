@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// The least to read on for, when a record does not end in the window.
 const MORE_BYTES: usize = 4096;
 
-/// How far behind its first flaw a record is read on for its end, when it is to be mended. What is farther is its line
-/// alone: each line may begin such a record, and reading it costs about 4 microseconds then.
+/// How far behind its first flaw a record is read on for its end, when it is to be mended. What is farther is
+/// its line alone: each line may begin such a record, and reading it costs about 4 microseconds then.
 const ASTRAY_BYTES: usize = 4 << 10;
 
 /// Where a record stands.
@@ -276,8 +276,9 @@ impl<R: Read> Records<R> {
     }
 
     /// # Errors
-    /// `Unsupported` if the comment of this length, or what has the shape of a record, declares other names: what stands below would go to
-    /// wrong columns. Where they are more or fewer, records with as many fields are refused for that, but where they are mended or kept.
+    /// `Unsupported` if the comment of this length, or what has the shape of a record, declares other names:
+    /// what stands below would go to wrong columns. Where they are more or fewer, records with as many fields
+    /// are refused for that, but where they are mended or kept.
     fn refuse_other_names(&self, length: usize) -> Result<()> {
         let declared = declared_names::of_line(&self.window.bytes()[..length]);
         let goes_on = self.lenient.is_some() || self.skips;

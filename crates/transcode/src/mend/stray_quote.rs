@@ -28,18 +28,18 @@ const LINES_BYTES: usize = 16 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// A field ends in the line it begins in, at the nearest quote that may close it, or the nearest one that
-    /// looks escaped and has a delimiter behind it. A quote is a datum only where no other stands in its field:
-    /// the reading that takes no pair of quotes apart.
+    /// looks escaped and has a delimiter behind it. A quote is a datum only where no other stands in its
+    /// field: the reading that takes no pair of quotes apart.
     Whole,
     /// A field ends in the line it begins in, at the nearest quote that may close it.
     Line,
-    /// There, or, its closing quote being lost, before the delimiter of the next quoted field, or with the line
-    /// if no further quote stands in it.
+    /// There, or, its closing quote being lost, before the delimiter of the next quoted field, or with the
+    /// line if no further quote stands in it.
     LostQuote,
     /// At a farther quote in the line: those before it are data.
     LineFar,
-    /// At any quote in the line that has a delimiter behind it, also if it is escaped: `"C:\"` and `"so he said ""`
-    /// end here.
+    /// At any quote in the line that has a delimiter behind it, also if it is escaped: `"C:\"` and
+    /// `"so he said ""` end here.
     LineAnyQuote,
     /// At a quote that is not escaped, in any line.
     Lines,
@@ -97,8 +97,8 @@ impl Search<'_> {
         self.search(None, record, |_, _| true)
     }
 
-    /// The readings that have `width` fields, told to `found` with their bytes until it says that it is content.
-    /// Beyond [`Reach::Lines`] the first one is near enough.
+    /// The readings that have `width` fields, told to `found` with their bytes until it says that it is
+    /// content. Beyond [`Reach::Lines`] the first one is near enough.
     pub(super) fn each(&self, width: usize, mut found: impl FnMut(usize, &Record) -> bool) {
         let mut readings = 0;
         self.search(Some(width), &mut Record::default(), |length, record| {
@@ -206,8 +206,8 @@ impl Search<'_> {
         self.cells.end_of_field(self.bytes, closing + 1, self.at_end)
     }
 
-    /// The first quote at or behind `from`, which stands inside quotes, that may close them; with `any` also if
-    /// it is escaped.
+    /// The first quote at or behind `from`, which stands inside quotes, that may close them; with `any` also
+    /// if it is escaped.
     fn closing(&self, from: usize, any: bool, work_left: &mut usize) -> Option<usize> {
         let limit = match self.reach {
             Reach::Lines => self.bytes.len().min(self.line_bytes.saturating_add(LINES_BYTES)),

@@ -1,10 +1,10 @@
 //! Rows with too few or too many fields.
 //!
-//! Fields missing at the end become NULL. Surplus ones are dropped if they are empty: those at the end, or else
-//! all empty ones of the record, if without them it has the width and its values are such as stand in the same
-//! columns of the records behind it. Where more are empty than are surplus, nothing says which; a record too wide
-//! in values has a delimiter somewhere that is a datum, and nothing says which either: such records are beyond
-//! mending.
+//! Fields missing at the end become NULL. Surplus ones are dropped if they are empty: those at the end, or
+//! else all empty ones of the record, if without them it has the width and its values are such as stand in
+//! the same columns of the records behind it. Where more are empty than are surplus, nothing says which; a
+//! record too wide in values has a delimiter somewhere that is a datum, and nothing says which either: such
+//! records are beyond mending.
 
 use crate::cells::Record;
 use howdah_model::Mend;
@@ -45,8 +45,8 @@ fn is_gap(record: &Record, no: usize) -> bool {
     !record.quoted(no) && record.value(no).trim_ascii().is_empty()
 }
 
-/// Makes the record `width` fields wide at most. `agrees` says whether one that lost fields inside is such as the
-/// records beside it.
+/// Makes the record `width` fields wide at most. `agrees` says whether one that lost fields inside is such as
+/// the records beside it.
 pub(super) fn fit(record: &mut Record, width: usize, agrees: impl FnOnce(&Record) -> bool) -> Fitted {
     if record.len() == width {
         return Fitted::Row(None);

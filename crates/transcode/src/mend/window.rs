@@ -93,9 +93,9 @@ impl<R: Read> Window<R> {
         Ok(())
     }
 
-    /// Room behind the window, in a buffer of at least `bytes_min`. What is left of the window moves to the front
-    /// first, so that the buffer grows only for windows that are larger than it. It is a piece larger than what is
-    /// wanted, so that little moves for many bytes read.
+    /// Room behind the window, in a buffer of at least `bytes_min`. What is left of the window moves to the
+    /// front first, so that the buffer grows only for windows that are larger than it. It is a piece larger
+    /// than what is wanted, so that little moves for many bytes read.
     fn make_room(&mut self, bytes_min: usize) {
         let held = self.end - self.start;
         let is_short = |window: &Window<R>| {

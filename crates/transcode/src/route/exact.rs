@@ -1,5 +1,5 @@
-//! Whether the type modifier of a column leaves a value as it is: `timestamp(0)` rounds, `numeric(10,2)` rounds, `varchar(3)` cuts
-//! blanks off. What it changes may lie in another partition than what the file has.
+//! Whether the type modifier of a column leaves a value as it is: `timestamp(0)` rounds, `numeric(10,2)`
+//! rounds, `varchar(3)` cuts blanks off. What it changes may lie in another partition than what the file has.
 
 use super::hash::signed;
 use super::key::Numeric;

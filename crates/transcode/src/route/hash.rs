@@ -1,9 +1,10 @@
 //! PostgreSQL's hash functions for partition keys.
 //!
-//! Source: `hash_bytes_extended` and `hash_bytes_uint32_extended` in `src/common/hashfn.c` (Bob Jenkins' lookup3,
-//! public domain), the `*extended` functions of the types, `compute_partition_hash_value` in `partbounds.c` and
-//! `hash_combine64` in `hashfn.h`. All of them read numbers in the order of little-endian machines, as servers do on
-//! every platform that PostgreSQL is still packaged for; a server that does otherwise refuses the rows of the wrong leaf.
+//! Source: `hash_bytes_extended` and `hash_bytes_uint32_extended` in `src/common/hashfn.c` (Bob Jenkins'
+//! lookup3, public domain), the `*extended` functions of the types, `compute_partition_hash_value` in
+//! `partbounds.c` and `hash_combine64` in `hashfn.h`. All of them read numbers in the order of little-endian
+//! machines, as servers do on every platform that PostgreSQL is still packaged for; a server that does
+//! otherwise refuses the rows of the wrong leaf.
 
 use super::key::{self, Numeric};
 use howdah_model::route::KeyKind;

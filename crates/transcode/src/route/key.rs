@@ -1,5 +1,5 @@
-//! Keys of partitions as bytes that compare as the server compares the values: equal where these are equal, in the
-//! same order where these have one.
+//! Keys of partitions as bytes that compare as the server compares the values: equal where these are equal,
+//! in the same order where these have one.
 
 use super::hash::signed;
 use howdah_model::route::KeyKind;

@@ -1,10 +1,11 @@
 //! Rows of a chunk, laid out by the leaf partition that takes them.
 //!
-//! Rows enter as they would be sent, as COPY text, csv or COPY binary, and leave in the same form, those of one leaf
-//! behind one another in the order of the file. Which leaf that is follows from the bounds of the partitions as the server
-//! itself decides it, for the types and operator classes that are known here (see `KeyKind`). Rows of which that is not certain,
-//! and those of leaves that get only a few, go to the partitioned table, where the server routes them. A leaf checks its
-//! constraint in any case, so that a row can be refused but never stands in the wrong partition.
+//! Rows enter as they would be sent, as COPY text, csv or COPY binary, and leave in the same form, those of
+//! one leaf behind one another in the order of the file. Which leaf that is follows from the bounds of the
+//! partitions as the server itself decides it, for the types and operator classes that are known here (see
+//! `KeyKind`). Rows of which that is not certain, and those of leaves that get only a few, go to the
+//! partitioned table, where the server routes them. A leaf checks its constraint in any case, so that a row
+//! can be refused but never stands in the wrong partition.
 
 mod exact;
 mod hash;
@@ -19,8 +20,8 @@ use rows::{Values, Wanted};
 use std::ops::Range;
 use table::Table;
 
-/// Rows whose places are remembered at most, 8 bytes each; a chunk that needs more is not laid out. Neighbours that go to
-/// one leaf count as one.
+/// Rows whose places are remembered at most, 8 bytes each; a chunk that needs more is not laid out.
+/// Neighbours that go to one leaf count as one.
 const RUNS_MAX: usize = 1 << 20;
 
 /// Knows the leaf of each row.
@@ -76,16 +77,16 @@ impl Router {
         Some(Router { table, wanted, leaves: plan.leaves.len(), leaf_rows_min: plan.leaf_rows_min })
     }
 
-    /// Reads records of this format, to find their leaves; `None` where the format says what only the server can carry
-    /// out.
+    /// Reads records of this format, to find their leaves; `None` where the format says what only the server
+    /// can carry out.
     pub fn reader(format: &Format, eol: Option<Eol>, time_zone: &str) -> Option<BinaryEncoder> {
         // The keys behind a value that may be NULL would not be read.
         let is_read = format.force_null == ColumnChoice::None;
         BinaryEncoder::new(format, eol, &[BinaryType::Text], time_zone).filter(|_| is_read)
     }
 
-    /// Lays the rows out in `out`, one buffer behind the other. `None` where that cannot be done: they are not read with
-    /// certainty, there are too many of them, or `out` has no room for them.
+    /// Lays the rows out in `out`, one buffer behind the other. `None` where that cannot be done: they are
+    /// not read with certainty, there are too many of them, or `out` has no room for them.
     pub fn lay_out(&self, sent: Sent<'_>, out: &mut [&mut [u8]]) -> Option<Laid> {
         let mut rows = LaneRows::of(self, sent)?;
         rows.leave_few_to_the_server(self.leaf_rows_min);
@@ -105,8 +106,9 @@ impl Router {
     }
 }
 
-/// Tells the values of one field of whole records that are dates or timestamps: days, or microseconds, from 2000-01-01.
-/// What comes behind a record that cannot be read with certainty is not told, nor are values that cannot.
+/// Tells the values of one field of whole records that are dates or timestamps: days, or microseconds, from
+/// 2000-01-01. What comes behind a record that cannot be read with certainty is not told, nor are values that
+/// cannot.
 pub fn read_numbers(
     records: &[u8],
     reader: &BinaryEncoder,
@@ -124,14 +126,16 @@ pub fn read_numbers(
     });
 }
 
-/// Tells those that have no offset and are in the session's time zone, which is not UTC: microseconds from 2000-01-01 there.
+/// Tells those that have no offset and are in the session's time zone, which is not UTC: microseconds from
+/// 2000-01-01 there.
 pub fn read_local_numbers(records: &[u8], reader: &BinaryEncoder, field_no: u32, tell: impl FnMut(i64)) {
     if !reader.session_is_utc() {
         read_numbers(records, reader, field_no, &BinaryType::Timestamp, tell);
     }
 }
 
-/// The same number for the text of a bound, in ISO spelling and in UTC; infinite ones are the least and the greatest.
+/// The same number for the text of a bound, in ISO spelling and in UTC; infinite ones are the least and the
+/// greatest.
 pub fn read_bound(binary: &BinaryType, text: &str) -> Option<i64> {
     let reader = BinaryEncoder::new(&Format::text(), None, &[BinaryType::Text], "UTC")?;
     match text {

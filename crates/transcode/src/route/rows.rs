@@ -1,4 +1,5 @@
-//! The rows of a chunk as they are sent, one by one: how long each is, and the values that tell its partition.
+//! The rows of a chunk as they are sent, one by one: how long each is, and the values that tell its
+//! partition.
 
 use crate::encode::{BinaryEncoder, HEADER};
 use howdah_model::BinaryType;
@@ -59,7 +60,8 @@ impl Wanted {
         self.types.get(value_no)
     }
 
-    /// A field that no file has is not wanted: such a number comes from a ledger that somebody has written to.
+    /// A field that no file has is not wanted: such a number comes from a ledger that somebody has written
+    /// to.
     pub(crate) fn add(&mut self, field_no: u32, binary: &BinaryType) {
         let field_no = field_no as usize;
         if field_no >= FIELDS_MAX {
@@ -108,8 +110,8 @@ pub(crate) fn of_binary(
 /// Where the rows of the first piece in COPY's binary format begin.
 pub(crate) const BINARY_START: usize = HEADER.len();
 
-/// Tells the values and the length of each record, which are written as `reader` is told; `None` if one of them cannot
-/// be read with certainty.
+/// Tells the values and the length of each record, which are written as `reader` is told; `None` if one of
+/// them cannot be read with certainty.
 pub(crate) fn of_records(
     records: &[u8],
     reader: &BinaryEncoder,

@@ -1,6 +1,7 @@
 //! One partitioned table: which of its partitions takes a row.
 //!
-//! Source: PostgreSQL documentation, CREATE TABLE, PARTITION OF; `get_partition_for_tuple` in `execPartition.c`.
+//! Source: PostgreSQL documentation, CREATE TABLE, PARTITION OF; `get_partition_for_tuple` in
+//! `execPartition.c`.
 
 use super::exact::Exact;
 use super::hash::RowHash;
@@ -10,7 +11,8 @@ use howdah_model::route::{Bound, Destination, Edge, KeyKind, PartitionedTable, S
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// Slots of a hash partitioned table; PostgreSQL's moduli are limited by nothing but the number of partitions.
+/// Slots of a hash partitioned table; PostgreSQL's moduli are limited by nothing but the number of
+/// partitions.
 const MODULUS_MAX: u32 = 1 << 16;
 
 /// A partitioned table, ready to be asked.
@@ -66,7 +68,8 @@ struct Range {
     partition: usize,
 }
 
-/// Where a range begins or ends in one column, values in their ordered form. The order of these is that of the places.
+/// Where a range begins or ends in one column, values in their ordered form. The order of these is that of
+/// the places.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Min,
@@ -75,8 +78,8 @@ enum Place {
 }
 
 impl Table {
-    /// `value_no` tells which value a field of the row is; `binary` how the server writes a bound. `None` where a bound
-    /// cannot be read.
+    /// `value_no` tells which value a field of the row is; `binary` how the server writes a bound. `None`
+    /// where a bound cannot be read.
     pub(super) fn new(
         plan: &PartitionedTable,
         value_no: &impl Fn(u32) -> Option<usize>,

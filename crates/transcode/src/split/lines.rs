@@ -200,9 +200,9 @@ impl Rules {
         let mut walker = Walker::new(self, State::START);
         let (mut record, mut line_now) = (0, 1);
         for &byte in chunk {
-            // To servers that read lines before they convert them (up to 13), a NUL inside quotes is an escape
-            // where there is no other: the lines they count from here on are not those of the file. They
-            // refuse this record, for the NUL if for nothing else.
+            // To servers that read lines before they convert them (up to 13), a NUL inside quotes is an
+            // escape where there is no other: the lines they count from here on are not those of the file.
+            // They refuse this record, for the NUL if for nothing else.
             let lost = byte == 0 && walker.state.in_quote && self.escape.is_none();
             if line_now >= line || lost {
                 return Some(record);

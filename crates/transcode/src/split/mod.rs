@@ -34,9 +34,9 @@
 //! accept what a COPY of the whole file refuses. Stray bytes in later records the server finds itself.
 //!
 //! # Speed
-//! `examples/split_throughput` measures it. One core of an Intel Xeon, pieces of 128 KiB that have just been read: quoted csv
-//! 6 to 11 GB/s, text 7 to 9. 268 MB of quoted csv from the memory of that machine 3, of text 5: so pieces should be scanned right after
-//! they are read.
+//! `examples/split_throughput` measures it. One core of an Intel Xeon, pieces of 128 KiB that have just been
+//! read: quoted csv 6 to 11 GB/s, text 7 to 9. 268 MB of quoted csv from the memory of that machine 3, of
+//! text 5: so pieces should be scanned right after they are read.
 
 pub(crate) mod block;
 mod csv;
@@ -142,8 +142,8 @@ impl Rules {
         scan
     }
 
-    /// A scan of `bytes` from [`State::INSIDE`] finds the same as one from this state. So it is at nearly every cut that is
-    /// not inside quotes, and such a cut need not be known to read on from it.
+    /// A scan of `bytes` from [`State::INSIDE`] finds the same as one from this state. So it is at nearly
+    /// every cut that is not inside quotes, and such a cut need not be known to read on from it.
     pub fn is_as_inside(state: State, bytes: &[u8]) -> bool {
         // A backslash at the start of a record may begin an end-of-data marker.
         state == State::INSIDE || state == State::START && bytes.first().is_some_and(|byte| *byte != b'\\')
@@ -222,7 +222,8 @@ impl Scan {
             self.end_marker.or(next.end_marker.map(|marker| marker.saturating_add_unsigned(at)));
     }
 
-    /// Scans all of `bytes` from its state: a block at a time where `scan_block` can, which else says no and changes nothing.
+    /// Scans all of `bytes` from its state: a block at a time where `scan_block` can, which else says no and
+    /// changes nothing.
     #[inline]
     fn blocks(
         &mut self,

@@ -394,8 +394,8 @@ fn blocks_of_bzip2_of_any_size_and_any_number_of_streams_are_the_same() {
     assert_eq!(compare(Codec::Bzip2, &streams, "an empty stream").unwrap().len(), plain.len() + 1000);
 }
 
-/// A block's header says which bytes occur in it, one bit for each. So a text can be such that it looks like the
-/// next block's beginning, or like the stream's end.
+/// A block's header says which bytes occur in it, one bit for each. So a text can be such that it looks like
+/// the next block's beginning, or like the stream's end.
 #[test]
 fn a_block_that_seems_to_hold_the_next_one_is_still_one_block() {
     for magic in [[0x3141_u16, 0x5926, 0x5359], [0x1772, 0x4538, 0x5090]] {

@@ -1,7 +1,7 @@
 //! The corpus of messy files without a server: found, read, mended and inferred by this crate alone.
 //!
-//! Quicker than the command, and it shows where a case is lost. What only a server can say (existing tables, columns
-//! made wider, how it prints times, JSON and doubles) is left to the command's tests.
+//! Quicker than the command, and it shows where a case is lost. What only a server can say (existing tables,
+//! columns made wider, how it prints times, JSON and doubles) is left to the command's tests.
 
 use crate::whole_way::{Loaded, load};
 use howdah_testkit::{Case, Row, Scores, corpus};

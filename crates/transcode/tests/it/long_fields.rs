@@ -1,5 +1,5 @@
-//! Random tables with fields of many lines must come back in the dialect in which they were written, however few of their
-//! records the sample holds.
+//! Random tables with fields of many lines must come back in the dialect in which they were written, however
+//! few of their records the sample holds.
 //!
 //! `HOWDAH_MESS_FILES` files are tried from the seed `HOWDAH_MESS_SEED` on.
 

@@ -1,7 +1,7 @@
 //! Clean random tables, made messy in one way each, must come back clean.
 //!
-//! `make mess` tries 20,000 files, as the nightly run does; a plain test run some hundreds. A file that does not come
-//! back is named by its seed.
+//! `make mess` tries 20,000 files, as the nightly run does; a plain test run some hundreds. A file that does
+//! not come back is named by its seed.
 
 use crate::whole_way::load;
 use howdah_testkit::{Mess, Scores, asked};

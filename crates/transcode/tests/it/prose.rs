@@ -1,5 +1,5 @@
-//! Random tables with addresses and sentences must come back with their delimiter and their header, however many
-//! blanks their values have.
+//! Random tables with addresses and sentences must come back with their delimiter and their header, however
+//! many blanks their values have.
 
 use crate::whole_way::load;
 use fastrand::Rng;

@@ -1,7 +1,7 @@
 //! The whole way of a file without a server: found, read, mended, inferred, by this crate alone.
 //!
-//! Enters: the bytes of a file. Leaves: columns and rows as PostgreSQL would store them, as far as that can be said
-//! without it, or the error that a user would see.
+//! Enters: the bytes of a file. Leaves: columns and rows as PostgreSQL would store them, as far as that can
+//! be said without it, or the error that a user would see.
 
 use howdah_model::{Dialect, Error, ErrorKind, Mend, Reading, Result};
 use howdah_testkit::Row;

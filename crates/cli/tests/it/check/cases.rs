@@ -420,7 +420,8 @@ fn rows_are_looked_at_as_a_merge_would_leave_them() {
             "CREATE TABLE t (id int PRIMARY KEY, a int, b int NOT NULL DEFAULT 0, UNIQUE (a, b), \
                  CONSTRAINT below CHECK (a < b)); \
              INSERT INTO t VALUES (1, 1, 10), (2, 2, 20), (3, 3, 7)",
-            // The first keeps its 10, the second meets the row of (3, 7) only with another's, the third is new and has the default.
+            // The first keeps its 10, the second meets the row of (3, 7) only with another's, the third is
+            // new and has the default.
             "id,a\n1,5\n2,3\n4,5\n3,9\n",
         );
         let source = files.path().join("a.csv");
@@ -450,7 +451,8 @@ fn records_whose_key_is_there_are_not_looked_at_where_they_would_not_come() {
     }
 }
 
-/// Columns `id,a,note`: the partition of 1 to 99 wants a note, the default one `a`, and of its own partitions one a note.
+/// Columns `id,a,note`: the partition of 1 to 99 wants a note, the default one `a`, and of its own partitions
+/// one a note.
 const NOT_NULL_IN_PARTITIONS: &str = "\
     CREATE TABLE t (id int, a int, note text, UNIQUE (id)) PARTITION BY RANGE (id); \
     CREATE TABLE low PARTITION OF t FOR VALUES FROM (1) TO (100); ALTER TABLE low ALTER note SET NOT NULL; \
@@ -536,7 +538,8 @@ fn files_that_fill_different_columns_are_checked_together() {
     }
 }
 
-/// The server computes a CHECK from left to right, and so it fails for some rows; a planner would put its parts in another order.
+/// The server computes a CHECK from left to right, and so it fails for some rows; a planner would put its
+/// parts in another order.
 #[test]
 fn a_check_that_fails_for_a_record_is_found_however_its_parts_could_be_ordered() {
     for major in MAJORS {

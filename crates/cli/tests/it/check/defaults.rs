@@ -1,4 +1,5 @@
-//! Defaults of columns that no file fills: the server computes them for each row, whether anything looks at them or not.
+//! Defaults of columns that no file fills: the server computes them for each row, whether anything looks at
+//! them or not.
 
 use super::{assert_forgotten, check, places, report, state};
 use crate::scene::{Files, PATIENCE, howdah};

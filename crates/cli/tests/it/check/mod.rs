@@ -1,4 +1,5 @@
-//! `howdah check`: everything that the table would have against the files is told, with its place, and nothing is kept.
+//! `howdah check`: everything that the table would have against the files is told, with its place, and
+//! nothing is kept.
 
 mod cases;
 mod defaults;
@@ -48,7 +49,8 @@ fn places(report: &Value) -> BTreeSet<Told> {
     report["findings"].as_array().unwrap().iter().flat_map(of_finding).collect()
 }
 
-/// What must be the same before and after: relations with their files, rows of `t`, triggers, constraints, sequences.
+/// What must be the same before and after: relations with their files, rows of `t`, triggers, constraints,
+/// sequences.
 fn state(database: &Database) -> Vec<Vec<Option<String>>> {
     let (rows, digest) = database.digest("t");
     let mut state = database.rows(

@@ -9,7 +9,8 @@ use std::time::Duration;
 /// A constraint of it holds a check up while somebody holds this lock: no snapshot hides that.
 const HELD: &str = "pg_try_advisory_xact_lock_shared(4711) IS FALSE";
 
-/// A table whose constraint holds a check up for as long as there is a row in `gate`. No statistics change but by what is tested.
+/// A table whose constraint holds a check up for as long as there is a row in `gate`. No statistics change
+/// but by what is tested.
 const GATED: &str = "CREATE TABLE gate (a int); INSERT INTO gate VALUES (1); \
     CREATE FUNCTION waits(bigint) RETURNS bool LANGUAGE plpgsql AS \
     'BEGIN WHILE $1 = 7 AND EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN true; END'; \

@@ -1,8 +1,8 @@
-//! Random tables and files: what a check calls clean is what one COPY on the server takes, and what it calls bad is what a
-//! load leaves out that goes on without bad records.
+//! Random tables and files: what a check calls clean is what one COPY on the server takes, and what it calls
+//! bad is what a load leaves out that goes on without bad records.
 //!
-//! One thing apart: a record whose key stands in an earlier record counts as bad, even if that one is bad itself and a
-//! load would take this one in its place.
+//! One thing apart: a record whose key stands in an earlier record counts as bad, even if that one is bad
+//! itself and a load would take this one in its place.
 
 use super::{assert_forgotten, check, report};
 use crate::scene::{Files, PATIENCE, howdah};

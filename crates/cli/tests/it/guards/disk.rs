@@ -190,7 +190,8 @@ fn a_disk_that_the_server_says_is_full_is_waited_for_and_then_given_up() {
     small.relieve();
 }
 
-/// The last chunk is refused soonest, and the limit is over for it first: those before it are still wanted then.
+/// The last chunk is refused soonest, and the limit is over for it first: those before it are still wanted
+/// then.
 #[test]
 fn a_full_disk_is_waited_for_once_however_many_sessions_wait() {
     let database = Server::shared(18).database();

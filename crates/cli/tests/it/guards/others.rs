@@ -32,7 +32,8 @@ fn connections_are_left_to_others() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "10000");
 }
 
-/// Values of sequences are taken by a session of their own, and another one marks a load by which the server is tuned.
+/// Values of sequences are taken by a session of their own, and another one marks a load by which the server
+/// is tuned.
 #[test]
 fn sessions_that_do_not_copy_are_not_those_left_to_others() {
     let options =

@@ -8,7 +8,8 @@ use howdah_testkit::{Database, HowdahCommand, Server, ServerOptions};
 /// The row must have gone on before the load gives up: on a busy machine that takes a while.
 const LAG: [&str; 4] = ["--max-replica-lag", "1MB", "--pause-for", "8s"];
 
-/// The load reaches the row that waits; then the standby falls behind, and the row goes on when the load has said that it pauses.
+/// The load reaches the row that waits; then the standby falls behind, and the row goes on when the load has
+/// said that it pauses.
 fn pauses(
     load: &HowdahCommand,
     (database, standby): (&Database, &Server),

@@ -1,4 +1,5 @@
-//! pgbouncer: served in session mode, refused in the others before anything is sent that would stay with somebody else.
+//! pgbouncer: served in session mode, refused in the others before anything is sent that would stay with
+//! somebody else.
 
 use super::PLAIN;
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
@@ -52,7 +53,8 @@ fn a_pool_that_does_not_reset_all_is_refused_before_anything_is_set() {
     }
 }
 
-/// Whoever waits for a session that a full pool does not give is given that of a worker without work, or between two chunks.
+/// Whoever waits for a session that a full pool does not give is given that of a worker without work, or
+/// between two chunks.
 #[test]
 fn a_load_gets_on_with_the_sessions_that_a_small_pool_has() {
     let plain = csv(72, 1, 4 * ROWS);
@@ -131,7 +133,8 @@ fn a_pool_of_transactions_is_refused_though_the_look_at_it_breaks_off() {
     drop(pooler);
 }
 
-/// What is left where a pooler hands out another session all the same; here the session itself forgets what was prepared.
+/// What is left where a pooler hands out another session all the same; here the session itself forgets what
+/// was prepared.
 #[test]
 fn a_session_that_has_lost_what_was_prepared_in_it_is_told_as_such() {
     let database = Server::shared(15).database();

@@ -25,7 +25,8 @@ fn hold(database: &Database, standby: &Server) {
     database.sql("SELECT pg_wal_replay_pause()");
 }
 
-/// The standby replays nothing until the load has said that it waits: however slow the machine is, it falls behind.
+/// The standby replays nothing until the load has said that it waits: however slow the machine is, it falls
+/// behind.
 #[test]
 fn a_standby_that_is_behind_is_waited_for() {
     side_by_side([(13, "200kB"), (18, "500ms")], |(major, lag)| {

@@ -1,4 +1,5 @@
-//! What `--indexes auto` does, as the plan says it: empty tables and much data rebuild, everything else keeps.
+//! What `--indexes auto` does, as the plan says it: empty tables and much data rebuild, everything else
+//! keeps.
 
 use super::{PLAIN_SCHEMA, load, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};

@@ -59,7 +59,8 @@ fn what_another_load_goes_by_stays_whatever_is_asked_for() {
     }
 }
 
-/// The rows of a foreign key that hangs on the key are another table's, into which the other load brings them.
+/// The rows of a foreign key that hangs on the key are another table's, into which the other load brings
+/// them.
 #[test]
 fn a_foreign_key_that_another_load_goes_by_keeps_the_key_that_it_hangs_on() {
     let files = Files::new();

@@ -1,4 +1,5 @@
-//! What somebody drops between two steps of putting back is built once more, and what has lost its table is given up.
+//! What somebody drops between two steps of putting back is built once more, and what has lost its table is
+//! given up.
 
 use super::{CHUNKS, PLAIN_SCHEMA, load, open_entries, restore, schema, wait_for};
 use crate::gate::{remove_gate, shut_gate_behind};
@@ -117,7 +118,8 @@ fn what_has_lost_its_parent_is_told_once() {
     }
 }
 
-/// As where several runs of a job are at work and one of them has built the index of a key, and not yet made it one.
+/// As where several runs of a job are at work and one of them has built the index of a key, and not yet made
+/// it one.
 #[test]
 fn another_run_of_the_job_drops_nothing_that_one_is_putting_back() {
     for (major, held) in [(13, true), (18, true), (15, false)] {

@@ -1,4 +1,5 @@
-//! A database is dumped behind a killed load and restored: tables have other OIDs there, and lack what the load has dropped.
+//! A database is dumped behind a killed load and restored: tables have other OIDs there, and lack what the
+//! load has dropped.
 
 use super::{CHUNKS, PLAIN_SCHEMA, load, open_entries, restore, schema, wait_for};
 use crate::gate::{remove_gate, shut_gate_behind};

@@ -1,4 +1,5 @@
-//! Of several tables, the one that has all its rows gets its indexes back while rows of the others still come.
+//! Of several tables, the one that has all its rows gets its indexes back while rows of the others still
+//! come.
 
 use super::{open_entries, restore, schema, wait_for};
 use crate::crash::forgetful;
@@ -209,7 +210,8 @@ fn no_kill_loses_an_index_that_is_built_early() {
     });
 }
 
-/// Ends a load when the query gives so much and rows are still to come; then it is restored, or not, and run again.
+/// Ends a load when the query gives so much and rows are still to come; then it is restored, or not, and run
+/// again.
 fn kill_at(major: u32, (sql, least): (&str, u64), restores: bool) {
     let tables = Tables::new(Server::shared(major));
     tables.slow_down(0.15);

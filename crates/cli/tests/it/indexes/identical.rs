@@ -106,8 +106,8 @@ fn kept_indexes_are_not_touched() {
     assert!(refused.expect_code(2).stderr.contains("--indexes rebuild needs a ledger"));
 }
 
-/// Names that need quotes, and everything that an index or a constraint can carry. Rows are those of `scene::csv`:
-/// id, part (0 to 255), amount, note.
+/// Names that need quotes, and everything that an index or a constraint can carry. Rows are those of
+/// `scene::csv`: id, part (0 to 255), amount, note.
 fn everything(major: u32, tablespace: &str) -> String {
     let (nulls, extra) = if major >= 15 {
         ("NULLS NOT DISTINCT", "CREATE UNIQUE INDEX t_nnd ON t (id, note) NULLS NOT DISTINCT;")

@@ -64,8 +64,8 @@ fn kill_at(scene: (Database, Files, PathBuf), sql: &str, least: u64, again: bool
     hit
 }
 
-/// As after a lost connection, when a partitioned index has made what a partition of it lacked, and a later load has dropped that once
-/// more.
+/// As after a lost connection, when a partitioned index has made what a partition of it lacked, and a later
+/// load has dropped that once more.
 #[test]
 fn an_index_that_stands_in_two_entries_comes_back_once() {
     for major in [13, 18] {
@@ -100,8 +100,8 @@ fn an_index_that_stands_in_two_entries_comes_back_once() {
     }
 }
 
-/// Kills a load at each of these moments on every server, and counts the hits. What follows alternates: where one server sees
-/// the load run again, another sees it restored.
+/// Kills a load at each of these moments on every server, and counts the hits. What follows alternates: where
+/// one server sees the load run again, another sees it restored.
 fn hits(prepared: impl Fn(u32) -> (Database, Files, PathBuf) + Sync, moments: &[(&str, u64)]) -> usize {
     let campaign = |major: u32| {
         let strikes = moments.iter().enumerate().filter(|(no, (sql, least))| {
@@ -117,7 +117,8 @@ fn hits(prepared: impl Fn(u32) -> (Database, Files, PathBuf) + Sync, moments: &[
 
 #[test]
 fn no_kill_loses_an_index_a_key_or_a_foreign_key() {
-    // One after the other comes back: three indexes, the table's workers, a constraint, a foreign key, its validation.
+    // One after the other comes back: three indexes, the table's workers, a constraint, a foreign key, its
+    // validation.
     let back = (1..=7).map(|undone| (UNDONE, undone));
     let moments: Vec<(&str, u64)> = [(ENTRIES, 1), (CHUNKS, 6)].into_iter().chain(back).collect();
     let hits = hits(prepared, &moments);
@@ -253,7 +254,8 @@ fn ctrl_c_puts_indexes_back_and_says_so() {
 #[test]
 fn a_second_ctrl_c_leaves_the_rest_to_restore() {
     let (database, _files, source) = prepared(15);
-    // An index that is not built while somebody holds this lock: an index sees no rows but its table's, and it sees locks.
+    // An index that is not built while somebody holds this lock: an index sees no rows but its table's, and
+    // it sees locks.
     database.sql(
         "CREATE FUNCTION slow(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS \
              'BEGIN WHILE NOT pg_try_advisory_xact_lock_shared(4713) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN $1; END'; \
@@ -353,7 +355,8 @@ fn a_server_that_crashes_loses_no_index() {
     });
 }
 
-/// What comes back is committed without waiting for the disk: a crash takes some of it, and the load looks again.
+/// What comes back is committed without waiting for the disk: a crash takes some of it, and the load looks
+/// again.
 #[test]
 fn what_a_crash_takes_of_what_is_back_is_put_back_again() {
     /// The server may write its WAL for reasons of its own just before a crash, and the load may be over.

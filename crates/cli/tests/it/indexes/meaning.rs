@@ -1,4 +1,5 @@
-//! What comes back means what it meant: whatever role and database have set, and whoever has renamed tables meanwhile.
+//! What comes back means what it meant: whatever role and database have set, and whoever has renamed tables
+//! meanwhile.
 
 use super::kills::wait_for;
 use super::{PLAIN_SCHEMA, load, open_entries, restore, schema};
@@ -110,7 +111,8 @@ fn an_index_does_not_come_back_to_a_table_that_has_got_the_name() {
     });
 }
 
-/// The server writes names of its own functions without their schema, and one of a user's schema may fit the arguments better.
+/// The server writes names of its own functions without their schema, and one of a user's schema may fit the
+/// arguments better.
 #[test]
 fn an_index_comes_back_with_the_functions_and_operators_that_it_had() {
     side_by_side(MAJORS, |major| {
@@ -179,7 +181,8 @@ fn an_index_does_not_come_back_with_an_operator_that_was_not_there() {
     });
 }
 
-/// The journal names it in full: by the `search_path` alone, another one would be found where it is gone or hidden from the role.
+/// The journal names it in full: by the `search_path` alone, another one would be found where it is gone or
+/// hidden from the role.
 #[test]
 fn an_index_comes_back_with_no_function_of_another_schema() {
     side_by_side(MAJORS, |major| {

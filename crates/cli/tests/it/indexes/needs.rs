@@ -50,7 +50,8 @@ impl Owned {
     }
 }
 
-/// Each names something in `ext`: a function, one in a predicate, a collation, an operator class, a type, a configuration in a constant.
+/// Each names something in `ext`: a function, one in a predicate, a collation, an operator class, a type, a
+/// configuration in a constant.
 const NAMED_IN_EXT: &str = "\
     CREATE FUNCTION ext.f(text) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS 'SELECT lower($1)'; \
     CREATE UNIQUE INDEX kept_1 ON a.t (ext.f(note), id); \
@@ -163,7 +164,8 @@ fn a_body_that_was_read_when_it_was_made_needs_no_search_path() {
     assert_eq!(schema(&owned.database), before);
 }
 
-/// A foreign key to a table in `ext`, and one of a table there. The server looks for keys with the rights of their table's owner.
+/// A foreign key to a table in `ext`, and one of a table there. The server looks for keys with the rights of
+/// their table's owner.
 const TIED: [(&str, &str, i32); 2] = [
     (
         "CREATE TABLE ext.p (part integer PRIMARY KEY); INSERT INTO ext.p SELECT generate_series(0, 255); \
@@ -335,7 +337,8 @@ fn a_function_that_names_what_every_build_finds_keeps_no_table_from_being_replac
     assert_eq!(schema(&owned.database), before);
 }
 
-/// A plan is asked for to see what would happen. What the owner has written would run with the rights of whoever asks.
+/// A plan is asked for to see what would happen. What the owner has written would run with the rights of
+/// whoever asks.
 #[test]
 fn a_plan_calls_no_function_of_another_roles_index() {
     let owned = Owned::new(

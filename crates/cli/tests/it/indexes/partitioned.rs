@@ -65,8 +65,8 @@ fn everything(major: u32, tablespace: &str) -> String {
     )
 }
 
-/// What pg_dump does not tell of the indexes of all tables, or only in words of its own. (`connoinherit`, which means
-/// nothing for keys, depends on whether the server made the key of a partition or attached it.)
+/// What pg_dump does not tell of the indexes of all tables, or only in words of its own. (`connoinherit`,
+/// which means nothing for keys, depends on whether the server made the key of a partition or attached it.)
 fn marks(database: &Database) -> Vec<Vec<Option<String>>> {
     database.rows(
         "SELECT i.indexrelid::regclass, h.inhparent::regclass, i.indisvalid, i.indisunique, i.indisprimary, \

@@ -278,7 +278,8 @@ fn a_load_that_fails_puts_its_indexes_back() {
     assert_eq!(open_entries(&database), 0);
 }
 
-/// The catalogs have a unique index of the names in a schema; it is that, and no key of the table, that is violated.
+/// The catalogs have a unique index of the names in a schema; it is that, and no key of the table, that is
+/// violated.
 #[test]
 fn a_name_that_another_session_takes_meanwhile_is_not_told_as_duplicate_rows() {
     let files = Files::new();

@@ -1,4 +1,5 @@
-//! Rows that come frozen: all of a table or none, whatever happens to the load, and nothing is left for VACUUM to do.
+//! Rows that come frozen: all of a table or none, whatever happens to the load, and nothing is left for
+//! VACUUM to do.
 
 use super::{assert_nothing_left, load};
 use crate::indexes::schema;
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 const ROWS: u64 = 20_000;
 
-/// All pages that have rows are visible to all: since version 16 the server extends a table by some more, which are not.
+/// All pages that have rows are visible to all: since version 16 the server extends a table by some more,
+/// which are not.
 #[track_caller]
 fn assert_visible(database: &Database, table: &str, what: &str) {
     let sql = format!(
@@ -552,8 +554,8 @@ fn rows_whose_key_is_rounded_into_another_partition_come_frozen() {
     }
 }
 
-/// The server marks pages of many rows that it stores at once: none where each row meets a trigger or a volatile default, and
-/// none of wide values. The guide says so.
+/// The server marks pages of many rows that it stores at once: none where each row meets a trigger or a
+/// volatile default, and none of wide values. The guide says so.
 #[test]
 fn pages_of_rows_that_come_one_by_one_are_left_to_a_vacuum() {
     let files = Files::new();

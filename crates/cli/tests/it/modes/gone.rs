@@ -1,5 +1,5 @@
-//! The table is dropped, renamed, moved or has lost a column when a load comes to it: it is named, with what is to be done, whatever the load
-//! was about to do with it.
+//! The table is dropped, renamed, moved or has lost a column when a load comes to it: it is named, with what
+//! is to be done, whatever the load was about to do with it.
 
 use super::PATIENCE;
 use crate::scene::{Files, Scene, csv, while_waiting};

@@ -1,4 +1,5 @@
-//! `--keep first|last` with `--on-error skip`: of several records of a key the first or last counts that the table takes.
+//! `--keep first|last` with `--on-error skip`: of several records of a key the first or last counts that the
+//! table takes.
 
 use super::skip::{skipping, told};
 use crate::scene::{Files, PATIENCE};
@@ -9,7 +10,8 @@ use std::fmt::Write as _;
 
 type Records = Vec<(u32, u32)>;
 
-/// Records of a key and another value that is unique: all of one key may be refused, but where one is taken, the key is there.
+/// Records of a key and another value that is unique: all of one key may be refused, but where one is taken,
+/// the key is there.
 fn loaded(database: &Database, there: &Records, records: &Records, keep: &str, more: &[&str]) -> Records {
     let files = Files::new();
     let mut csv = "k,u\n".to_owned();

@@ -1,5 +1,5 @@
-//! Loads of every mode that are killed at any step: run again or restored, the table is as it should be, and nothing is
-//! left beside it.
+//! Loads of every mode that are killed at any step: run again or restored, the table is as it should be, and
+//! nothing is left beside it.
 
 use super::{assert_nothing_left, load, longest_wait_of_writers};
 use crate::gate::{remove_gate, shut_gate_behind};
@@ -159,7 +159,8 @@ fn no_kill_loses_or_doubles_a_row_in_any_mode() {
     assert!(hits >= 18, "{hits} of 36 kills hit a load that was still at work");
 }
 
-/// The table with the borders of its parts, which are values of the key, is beside the one that somebody has dropped.
+/// The table with the borders of its parts, which are values of the key, is beside the one that somebody has
+/// dropped.
 #[test]
 fn what_is_beside_a_staging_table_that_was_dropped_by_hand_goes_too() {
     let kill = Kill::new(18, Way::Merge);
@@ -180,7 +181,8 @@ fn what_is_beside_a_staging_table_that_was_dropped_by_hand_goes_too() {
     assert_nothing_left(&kill.database, "restored");
 }
 
-/// A foreign key of the new table has been added when the load is killed, and its rows have not been looked at.
+/// A foreign key of the new table has been added when the load is killed, and its rows have not been looked
+/// at.
 #[test]
 fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
     let files = Files::new();
@@ -211,7 +213,8 @@ fn a_foreign_key_that_was_not_validated_is_validated_by_the_next_run() {
     });
 }
 
-/// A new table with a foreign key is made anew by the next run. That takes a lock on the table that it refers to.
+/// A new table with a foreign key is made anew by the next run. That takes a lock on the table that it refers
+/// to.
 #[test]
 fn writers_of_a_table_that_a_left_one_refers_to_get_through() {
     let files = Files::new();

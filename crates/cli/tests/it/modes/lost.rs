@@ -1,5 +1,5 @@
-//! The answer to a COMMIT is lost: to the one that brings all rows in, where nobody is to try again and the job is done nevertheless, or
-//! to the one that leaves records out.
+//! The answer to a COMMIT is lost: to the one that brings all rows in, where nobody is to try again and the
+//! job is done nevertheless, or to the one that leaves records out.
 
 use super::assert_nothing_left;
 use crate::scene::{Files, PATIENCE, csv, howdah};

@@ -1,4 +1,5 @@
-//! What others do to a table, or have left undone, while a new one takes its place or its keys tell good rows from bad ones.
+//! What others do to a table, or have left undone, while a new one takes its place or its keys tell good rows
+//! from bad ones.
 
 use super::{assert_nothing_left, load};
 use crate::gate::{remove_gate, shut_gate_behind};
@@ -248,7 +249,8 @@ fn keys_that_a_killed_load_has_dropped_are_back_before_they_judge_rows() {
     }
 }
 
-/// Such a load is killed that has dropped the key of an empty table: the records with which its file goes on do not matter.
+/// Such a load is killed that has dropped the key of an empty table: the records with which its file goes on
+/// do not matter.
 fn killed_on_its_way(database: &Database, source: &Path) {
     shut_gate_behind(database, 3);
     let mut running = load(database, &[source]).args(SMALL_CHUNKS).args(["--indexes", "rebuild"]).spawn();
@@ -435,7 +437,8 @@ fn a_table_whose_indexes_a_load_at_work_has_dropped_is_not_replaced() {
     assert_eq!(database.value("SELECT count(*) FROM t"), ROWS.to_string());
 }
 
-/// Such a publication lets no row be changed that nothing identifies, also none of the tables that a load makes.
+/// Such a publication lets no row be changed that nothing identifies, also none of the tables that a load
+/// makes.
 #[test]
 fn a_publication_of_all_tables_keeps_no_rows_from_coming() {
     let files = Files::new();
@@ -478,7 +481,8 @@ fn a_publication_of_all_tables_keeps_no_rows_from_coming() {
     }
 }
 
-/// pg_upgrade from a version before 18 leaves it so: there NOT NULL had no name, and gets one by that of the table that it is found in.
+/// pg_upgrade from a version before 18 leaves it so: there NOT NULL had no name, and gets one by that of the
+/// table that it is found in.
 #[test]
 fn not_null_of_a_new_table_that_pg_upgrade_has_named_is_no_change() {
     let files = Files::new();

@@ -1,5 +1,5 @@
-//! Merging is what the server would do by simple statements, one after the other, whatever the types, the order and the
-//! number of sessions.
+//! Merging is what the server would do by simple statements, one after the other, whatever the types, the
+//! order and the number of sessions.
 
 use super::{assert_nothing_left, changes, load};
 use crate::scene::{Files, PATIENCE};
@@ -31,7 +31,8 @@ fn csv(random: &mut Rng, rows: u64, keys: u64) -> String {
     text
 }
 
-/// `t`, filled from one file; `input` with the rows of the others in their order; `wanted`, what is to come out.
+/// `t`, filled from one file; `input` with the rows of the others in their order; `wanted`, what is to come
+/// out.
 fn scene(major: u32, there: &str, inputs: &[&str], (keep, mode): (&str, &str)) -> Database {
     let database = Server::shared(major).database();
     database.sql(&format!(
@@ -223,7 +224,8 @@ fn what_others_insert_meanwhile_is_merged_too() {
     side_by_side(MAJORS, |major| {
         let database = Server::shared(major).database();
         database.sql("CREATE TABLE t (id int PRIMARY KEY, note text); INSERT INTO t VALUES (1, 'old')");
-        // The rows come while the load waits, or before or after it: the file has the last word in all cases but the last.
+        // The rows come while the load waits, or before or after it: the file has the last word in all cases
+        // but the last.
         let slowly = "BEGIN; INSERT INTO t VALUES (2, 'other'); SELECT pg_sleep(4); COMMIT";
         std::thread::scope(|scope| {
             scope.spawn(|| database.sql(slowly));
@@ -297,8 +299,8 @@ fn the_first_of_a_key_is_the_first_in_the_file_among_bad_records_too() {
     }
 }
 
-/// Enough rows for several parts: each says who comes before it, some of which are new, and takes the number that another one
-/// gives up.
+/// Enough rows for several parts: each says who comes before it, some of which are new, and takes the number
+/// that another one gives up.
 #[test]
 fn rows_that_need_each_other_come_together() {
     const ROWS: u64 = 60_000;

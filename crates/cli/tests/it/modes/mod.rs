@@ -1,4 +1,5 @@
-//! What rows are to those that are there: merged by their key, come all at once, into an emptied or a new table.
+//! What rows are to those that are there: merged by their key, come all at once, into an emptied or a new
+//! table.
 
 mod atomic;
 mod beside;
@@ -62,8 +63,8 @@ fn assert_nothing_left(database: &Database, what: &str) {
     assert_eq!(database.value(open), "0", "{what}");
 }
 
-/// The longest that a writer waits while a load replaces a table, and another has written and leaves its transaction open until
-/// the load has said that it waits for it, and has tried again for a while.
+/// The longest that a writer waits while a load replaces a table, and another has written and leaves its
+/// transaction open until the load has said that it waits for it, and has tried again for a while.
 fn longest_wait_of_writers(
     database: &Database,
     [left_open, write]: [&str; 2],

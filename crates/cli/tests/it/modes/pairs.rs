@@ -1,5 +1,5 @@
-//! Two loads of different jobs that meet in one table, or in a partition and its table: what is there behind both is what one of the
-//! two orders would have left, and one that was refused has changed nothing.
+//! Two loads of different jobs that meet in one table, or in a partition and its table: what is there behind
+//! both is what one of the two orders would have left, and one that was refused has changed nothing.
 
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, Finished, HowdahCommand, Running, Server, side_by_side};

@@ -1,4 +1,5 @@
-//! What a table refuses of rows that come in from a staging table is told with the record, where records are told apart by a key.
+//! What a table refuses of rows that come in from a staging table is told with the record, where records are
+//! told apart by a key.
 
 use super::load;
 use crate::scene::{Files, PATIENCE, howdah};

@@ -1,4 +1,5 @@
-//! A new table takes the place of the old one, and everything is as it was but the rows; or it is said why not.
+//! A new table takes the place of the old one, and everything is as it was but the rows; or it is said why
+//! not.
 
 use super::{assert_nothing_left, changes, load, longest_wait_of_writers};
 use crate::gate::{remove_gate, shut_gate_behind};
@@ -348,7 +349,8 @@ fn readers_see_the_old_rows_until_they_see_the_new_ones() {
     );
     let over = AtomicBool::new(false);
     let seen = std::thread::scope(|scope| {
-        // A report holds the table for a while: the swap is given up and tried again, so that nobody queues behind it.
+        // A report holds the table for a while: the swap is given up and tried again, so that nobody queues
+        // behind it.
         scope.spawn(|| database.sql("BEGIN; SELECT count(*) FROM t; SELECT pg_sleep(4); COMMIT"));
         let naps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
         while database.value(naps) == "0" {
@@ -417,8 +419,8 @@ fn indexes_of_a_new_table_are_built_side_by_side_in_the_memory_that_suits_them()
     }
 }
 
-/// Rights that new tables are given by default are taken away again, but not those that an owner has without a word.
-/// Rows are in it for hours, and stay there if the load is killed.
+/// Rights that new tables are given by default are taken away again, but not those that an owner has without
+/// a word. Rows are in it for hours, and stay there if the load is killed.
 #[test]
 fn nobody_sees_the_new_table_before_it_has_the_rights_of_the_old_one() {
     let files = Files::new();

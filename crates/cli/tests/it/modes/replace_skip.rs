@@ -1,4 +1,5 @@
-//! `--mode replace --on-error skip`: what the keys of the new table would refuse is left out before they are built.
+//! `--mode replace --on-error skip`: what the keys of the new table would refuse is left out before they are
+//! built.
 
 use super::assert_nothing_left;
 use super::skip::{KEPT, assert_accounts, skipping, told};
@@ -8,7 +9,8 @@ use fastrand::Rng;
 use howdah_testkit::{MAJORS, Server};
 use std::fmt::Write as _;
 
-/// The rows that are there do not count, triggers do not fire, and what refers to a row that is left out goes with it.
+/// The rows that are there do not count, triggers do not fire, and what refers to a row that is left out goes
+/// with it.
 #[test]
 fn a_new_table_gets_all_rows_but_those_that_it_would_refuse() {
     let files = Files::new();
@@ -88,7 +90,8 @@ fn no_kill_leaves_half_a_new_table() {
     assert!(hits >= 4, "{hits} of 8 kills hit a load that was still at work");
 }
 
-/// One INSERT after the other into an empty table of the same constraints tells what is stored, and which records are refused.
+/// One INSERT after the other into an empty table of the same constraints tells what is stored, and which
+/// records are refused.
 #[test]
 fn random_records_come_into_a_new_table_as_if_they_were_inserted_one_after_the_other() {
     for (major, seed) in MAJORS.into_iter().zip([17, 18, 19]) {

@@ -177,7 +177,8 @@ fn two_that_empty_the_same_table_come_one_after_the_other() {
     }
 }
 
-/// Another run of its job that ends, or the loss of the lock that tells of it, does not make a load one that is not at work.
+/// Another run of its job that ends, or the loss of the lock that tells of it, does not make a load one that
+/// is not at work.
 #[test]
 fn a_load_is_at_work_whatever_becomes_of_other_runs_and_of_its_lock() {
     let (first, second) = (csv(96, 1, ROWS), csv(97, 1_000_000, ROWS));

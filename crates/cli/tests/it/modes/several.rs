@@ -1,4 +1,5 @@
-//! Several tables of one load come in, and lose rows, in the order that their foreign keys ask for, whatever their names.
+//! Several tables of one load come in, and lose rows, in the order that their foreign keys ask for, whatever
+//! their names.
 
 use super::assert_nothing_left;
 use crate::scene::{Files, PATIENCE, howdah};
@@ -42,7 +43,8 @@ fn rows_come_behind_those_that_they_lead_to() {
     });
 }
 
-/// Tables that lead to each other in a circle come in as before: the server checks their keys at the end, if they are deferred.
+/// Tables that lead to each other in a circle come in as before: the server checks their keys at the end, if
+/// they are deferred.
 #[test]
 fn tables_that_lead_to_each_other_come_in_at_once() {
     let files = Files::new();
@@ -126,7 +128,8 @@ fn rows_are_deleted_behind_those_that_lead_to_them() {
         for action in ["", "ON DELETE CASCADE"] {
             for atomic in ["--atomic=true", "--atomic=false"] {
                 let database = Server::shared(major).database();
-                // Order 11 goes from a customer who leaves to a new one, and keeps what the file does not say.
+                // Order 11 goes from a customer who leaves to a new one, and keeps what the file does not
+                // say.
                 database.sql(&format!(
                     "CREATE TABLE customer (id int PRIMARY KEY, name text); \
                      CREATE TABLE orders (id int PRIMARY KEY, customer int REFERENCES customer {action}, paid text); \

@@ -1,4 +1,4 @@
-//! `--on-error skip` where rows wait in staging tables: what the table refuses is left out and kept, the rest comes in.
+//! `--on-error skip` where rows wait in staging tables: what the table refuses is kept, the rest comes in.
 
 use super::{assert_nothing_left, load};
 use crate::indexes::wait_for;
@@ -17,7 +17,8 @@ const TABLE: &str = "CREATE EXTENSION IF NOT EXISTS btree_gist; \
         CONSTRAINT apart EXCLUDE USING gist (boss WITH =, at WITH &&)); \
     INSERT INTO t VALUES (1, 10, 1, 1, '[1,5)', 7), (2, 20, 1, NULL, NULL, 7)";
 
-/// The records, and for each the SQLSTATE with which it is left out of a load into the table, which has rows of ids 1 and 2.
+/// The records, and for each the SQLSTATE with which it is left out of a load into the table, which has rows
+/// of ids 1 and 2.
 const RECORDS: &[(&str, &str)] = &[
     ("3,30,1,1,\"[5,9)\"", ""),
     ("4,40,100,1,", "23514"),
@@ -178,7 +179,7 @@ fn records_that_no_partition_takes_and_those_that_lead_to_them_are_left_out() {
              CREATE TABLE t_1 PARTITION OF t FOR VALUES FROM (0) TO (100); \
              ALTER TABLE t ADD FOREIGN KEY (parent) REFERENCES t",
         );
-        // 3 leads to a later record, 4 to one that is not there, 5 and 6 to that, 8 to one that no partition takes.
+        // 3 leads to a later record, 4 to one that is not there, 5 and 6 to that, 8 to one of no partition.
         let source = files.put("a.csv", b"id,parent\n3,7\n4,9\n5,4\n6,5\n200,\n7,\n8,200\n");
         for options in [&["--atomic"][..], &["--mode", "merge", "--key", "id"]] {
             database.sql("TRUNCATE t");
@@ -355,7 +356,7 @@ fn where_rows_without_a_record_are_deleted_none_is_left_out() {
     assert_nothing_left(&database, "delete-missing");
 }
 
-/// Nor those of records that were left out while they were read: by COPY, by the encoder, or for being beyond mending.
+/// Nor those of records that were left out while they were read: by COPY, the encoder, or as beyond mending.
 #[test]
 fn where_rows_without_a_record_are_deleted_none_is_left_out_while_it_is_read() {
     let files = Files::new();
@@ -396,7 +397,7 @@ fn where_rows_without_a_record_are_deleted_none_is_left_out_while_it_is_read() {
     }
 }
 
-/// One INSERT after the other into a table of the same constraints tells what is stored, and which records are refused.
+/// One INSERT after the other into such a table tells which records are stored and refused.
 #[test]
 fn random_records_are_left_out_as_if_they_were_inserted_one_after_the_other() {
     for (major, seed) in MAJORS.into_iter().zip([7, 8, 9]) {
@@ -449,8 +450,8 @@ pub(super) const NAPS: &str =
     "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()";
 pub(super) const KEPT: &str = "SELECT count(*) FROM howdah.reject";
 
-/// Ends a load when the query gives so much: while records are taken away, or when that is done and the others come. Restored
-/// or not, it is run again.
+/// Ends a load when the query gives so much: while records are taken away, or when that is done and the
+/// others come. Restored or not, it is run again.
 fn kill_at(major: u32, options: &[&str], (slow, sql): (&str, &str), restore: bool) -> bool {
     let files = Files::new();
     let mut csv = "id,n\n".to_owned();
@@ -570,8 +571,8 @@ fn what_others_store_in_between_is_looked_for_again() {
     }
 }
 
-/// Parts that came in before another one failed are counted once, however often the rest is tried: else the server would be
-/// said to have lost them.
+/// Parts that came in before another one failed are counted once, however often the rest is tried: else the
+/// server would be said to have lost them.
 #[test]
 fn parts_that_are_in_are_not_taken_for_lost_where_another_is_refused_again() {
     let (files, database) = (Files::new(), Server::shared(15).database());

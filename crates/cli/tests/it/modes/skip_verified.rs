@@ -1,4 +1,5 @@
-//! `--on-error skip` and `--verify` together, where a run goes on behind records that an earlier one has left out.
+//! `--on-error skip` and `--verify` together, where a run goes on behind records that an earlier one has left
+//! out.
 
 use super::assert_nothing_left;
 use super::skip::{KEPT, NAPS, ROWS, assert_accounts, told};

@@ -1,4 +1,5 @@
-//! Somebody else has made a table of the name that a job will give to one of its own: the names follow from the job's.
+//! Somebody else has made a table of the name that a job will give to one of its own: the names follow from
+//! the job's.
 
 use crate::gate::{remove_gate, shut_gate_behind};
 use crate::scene::{END_SESSIONS, Files, PATIENCE, csv, howdah};
@@ -13,8 +14,8 @@ fn suffix(database: &Database) -> String {
     database.value(&format!("SELECT left(encode(sha256('{JOB}'), 'hex'), 16) || '_0'"))
 }
 
-/// A table that others load into, and a role that has nothing to do with it but may make tables in both schemas. Whoever runs its
-/// functions is noted in `seen`.
+/// A table that others load into, and a role that has nothing to do with it but may make tables in both
+/// schemas. Whoever runs its functions is noted in `seen`.
 fn prepared(major: u32) -> (Database, String) {
     let database = Server::shared(major).database();
     let mallory = format!("mallory_{}", database.name());

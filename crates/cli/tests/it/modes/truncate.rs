@@ -116,7 +116,8 @@ fn a_table_that_others_refer_to_is_refused_before_a_row_is_read() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "10");
 }
 
-/// The server's TRUNCATE counts it where the table has triggers, and not where it has none; a DELETE never does anything about it.
+/// The server's TRUNCATE counts it where the table has triggers, and not where it has none; a DELETE never
+/// does anything about it.
 #[test]
 fn a_foreign_key_that_is_not_enforced_counts_as_far_as_the_server_goes_by_it() {
     let files = Files::new();

@@ -1,5 +1,6 @@
-//! Where many rows of each page change, they come in turns, so that most find room where they are: the same rows, the same
-//! counts, few new entries of indexes; and a kill between two turns changes nothing about that.
+//! Where many rows of each page change, they come in turns, so that most find room where they are: the same
+//! rows, the same counts, few new entries of indexes; and a kill between two turns changes nothing about
+//! that.
 
 use super::{assert_nothing_left, changes, load};
 use crate::indexes::wait_for;
@@ -63,7 +64,8 @@ fn assert_wanted(database: &Database, what: &str) {
 #[test]
 fn most_rows_find_room_on_their_pages() {
     for major in MAJORS {
-        // Of its own: sessions that begin elsewhere on a server hold rows back for a moment, and others that run beside begin many.
+        // Of its own: sessions that begin elsewhere on a server hold rows back for a moment, and others that
+        // run beside begin many.
         let server = Server::private(major, &ServerOptions::default());
         let scene = scene(&server);
         // While rows change, images of pages are compressed where the server can: this role may.
@@ -86,8 +88,8 @@ fn most_rows_find_room_on_their_pages() {
         let stayed =
             format!("SELECT count(*) FROM before b JOIN ({PAGES}) t USING (id, page) WHERE b.n <> t.n");
         let stayed: u64 = scene.database.value(&stayed).parse().unwrap();
-        // More than half do where nothing else is at work; the sessions of the load itself hold rows back for a moment as they
-        // begin. In one go it is hardly one.
+        // More than half do where nothing else is at work; the sessions of the load itself hold rows back for
+        // a moment as they begin. In one go it is hardly one.
         assert!(
             stayed > CHANGED / 6,
             "PostgreSQL {major}: {stayed} of {CHANGED} rows found room on their pages"
@@ -95,7 +97,8 @@ fn most_rows_find_room_on_their_pages() {
     }
 }
 
-/// A table that is empty where its rows come, and whose statistics say so: what the first turn has brought is not in them for the next.
+/// A table that is empty where its rows come, and whose statistics say so: what the first turn has brought is
+/// not in them for the next.
 #[test]
 fn turns_meet_more_rows_than_the_statistics_say() {
     for major in MAJORS {
@@ -126,7 +129,8 @@ fn turns_meet_more_rows_than_the_statistics_say() {
     }
 }
 
-/// Few records for a large table: its other rows are not read, also where its statistics are older than most of it.
+/// Few records for a large table: its other rows are not read, also where its statistics are older than most
+/// of it.
 #[test]
 fn rows_of_few_records_are_looked_up() {
     for major in MAJORS {
@@ -159,7 +163,8 @@ fn rows_of_few_records_are_looked_up() {
     }
 }
 
-/// Every range of keys that lie all over the table has rows on all its pages: no row finds more room there for coming later.
+/// Every range of keys that lie all over the table has rows on all its pages: no row finds more room there
+/// for coming later.
 #[test]
 fn keys_that_lie_all_over_the_table_have_no_turns() {
     for major in MAJORS {

@@ -1,5 +1,5 @@
-//! Merging is what `INSERT ... ON CONFLICT DO UPDATE` does: with triggers on the rows that come, with other unique indexes beside the
-//! key, and whatever others do to the rows meanwhile.
+//! Merging is what `INSERT ... ON CONFLICT DO UPDATE` does: with triggers on the rows that come, with other
+//! unique indexes beside the key, and whatever others do to the rows meanwhile.
 
 use super::{assert_nothing_left, changes, load};
 use crate::scene::{Files, PATIENCE, howdah};
@@ -148,7 +148,8 @@ fn records_that_only_the_index_takes_for_one_key_are_an_error() {
     assert_eq!(changes(&merge), [2, 0, 0, 0, 0]);
 }
 
-/// The load inserts while another session holds row 2, and has changed others: it lets go when the load waits for it.
+/// The load inserts while another session holds row 2, and has changed others: it lets go when the load waits
+/// for it.
 fn beside(database: &Database, change: &str, options: &[&str]) -> [u64; 5] {
     let files = Files::new();
     let source = files.put("a.csv", b"id,note\n1,file\n2,file\n3,same\n");
@@ -238,7 +239,7 @@ fn rows_that_others_delete_meanwhile_are_not_held_back() {
     assert_eq!(database.value("SELECT count(*) FROM t"), "1");
 }
 
-/// The load finds record 5 unchanged, and waits to delete row 7, while another session gives that row the key 5.
+/// The load finds record 5 unchanged, and waits to delete row 7, which another session gives the key 5.
 #[test]
 fn a_row_that_gets_the_key_of_a_record_meanwhile_is_not_lost_with_those_that_are_missing() {
     let files = Files::new();

@@ -234,7 +234,8 @@ fn parts_that_do_not_meet_are_told_with_the_way_out() {
     scene.assert_exact("by the way out");
 }
 
-/// Neither the catalog, which every role reads, nor the server's log tells the keys by which rows are cut into parts.
+/// Neither the catalog, which every role reads, nor the server's log tells the keys by which rows are cut
+/// into parts.
 #[test]
 fn no_other_role_reads_the_keys_that_cut_a_merge_into_parts() {
     for major in [13, 18] {

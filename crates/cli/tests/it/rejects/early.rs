@@ -1,4 +1,5 @@
-//! Files that are not what the table is for: a load ends when the table refuses all of their first thousand records.
+//! Files that are not what the table is for: a load ends when the table refuses all of their first thousand
+//! records.
 
 use super::{load, told};
 use crate::scene::{Files, PATIENCE};

@@ -1,4 +1,5 @@
-//! Bad records of files that howdah reads itself, since COPY cannot be told their dialect or they are to be mended.
+//! Bad records of files that howdah reads itself, since COPY cannot be told their dialect or they are to be
+//! mended.
 
 use super::{ROWS, hex, load, told};
 use crate::scene::{Files, PATIENCE, gzip};

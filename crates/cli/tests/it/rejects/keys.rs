@@ -22,8 +22,8 @@ const TABLES: [&str; 8] = [
     "(id int, code text, amount numeric CHECK (amount <> 777), boss int REFERENCES boss, day timestamp, UNIQUE (code, day), UNIQUE (id))",
 ];
 
-/// Keys that are there, keys that repeat others, near and far, some of which are refused themselves; values that are equal and
-/// are written in two ways.
+/// Keys that are there, keys that repeat others, near and far, some of which are refused themselves; values
+/// that are equal and are written in two ways.
 fn records(seed: u64) -> Vec<String> {
     let mut random = Rng::with_seed(seed);
     let mut records = Vec::new();
@@ -194,7 +194,8 @@ fn keys_that_were_there_are_learnt_where_less_is_there_than_is_to_come() {
     }
 }
 
-/// What a trigger says of a key is no matter of the table's: the next row with the same one may well be stored.
+/// What a trigger says of a key is no matter of the table's: the next row with the same one may well be
+/// stored.
 #[test]
 fn a_row_that_repeats_one_which_a_trigger_refuses_is_stored() {
     const PAIRS: u64 = 400;
@@ -250,7 +251,8 @@ fn rows_that_come_before_those_they_refer_to_come_in_by_the_hint() {
     assert_eq!(database.value("SELECT count(*) FROM child"), "1500");
 }
 
-/// A foreign key is looked at when COPY is over, a unique one before: the row that repeats a key is told first.
+/// A foreign key is looked at when COPY is over, a unique one before: the row that repeats a key is told
+/// first.
 #[test]
 fn the_key_of_a_row_that_leads_nowhere_is_free_for_the_next_one() {
     let files = Files::new();

@@ -1,4 +1,5 @@
-//! Rejected records of files of one table that are written in different ways, and records that are kept in two ways.
+//! Rejected records of files of one table that are written in different ways, and records that are kept in
+//! two ways.
 
 use super::{load, told};
 use crate::scene::{Files, PATIENCE, howdah};
@@ -22,7 +23,8 @@ fn with(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Two files that are written differently, one bad record each: every layout has a file, and each comes back by its own.
+/// Two files that are written differently, one bad record each: every layout has a file, and each comes back
+/// by its own.
 #[test]
 fn rejected_records_of_one_table_go_to_a_file_for_each_way_of_writing() {
     for (name, one, other, options, wanted) in [
@@ -129,8 +131,8 @@ fn records_that_are_kept_in_two_ways_are_settled_file_by_file() {
     assert!(!later.exists() && !with(&later, ".sent").exists());
 }
 
-/// What a staging table's table would refuse is read from the file again, in the file's encoding, and what the server refuses
-/// before is kept as it was sent.
+/// What a staging table's table would refuse is read from the file again, in the file's encoding, and what
+/// the server refuses before is kept as it was sent.
 #[test]
 fn rejected_records_in_an_encoding_that_the_server_cannot_read_come_back() {
     let (files, database) = (Files::new(), Server::shared(15).database());

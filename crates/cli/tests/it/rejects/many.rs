@@ -25,8 +25,8 @@ fn contrary_records() -> String {
     text
 }
 
-/// Where many records break constraints the server is asked about all at once: the same are stored as by one INSERT after the
-/// other.
+/// Where many records break constraints the server is asked about all at once: the same are stored as by one
+/// INSERT after the other.
 #[test]
 fn many_records_that_break_constraints_are_those_that_inserts_refuse() {
     let files = Files::new();
@@ -101,8 +101,8 @@ fn many_records_that_break_constraints_are_those_that_inserts_refuse() {
     }
 }
 
-/// Where the records that break constraints can be told one by one, COPY leaves them out of the chunks behind the first,
-/// whatever form these are sent in; what nothing but storing tells is found all the same.
+/// Where the records that break constraints can be told one by one, COPY leaves them out of the chunks behind
+/// the first, whatever form these are sent in; what nothing but storing tells is found all the same.
 #[test]
 fn copy_leaves_records_out_that_break_conditions_of_their_own() {
     let files = Files::new();

@@ -1,4 +1,5 @@
-//! `--on-error skip`: what the table takes is stored, and what it does not take is kept byte for byte with its reason.
+//! `--on-error skip`: what the table takes is stored, and what it does not take is kept byte for byte with
+//! its reason.
 
 mod early;
 mod foreign;
@@ -448,7 +449,8 @@ fn a_mended_file_without_all_rejected_records_settles_none() {
     );
 }
 
-/// NUL bytes are dropped or replaced where they stand, whichever way a file is read; with other faults beside them.
+/// NUL bytes are dropped or replaced where they stand, whichever way a file is read; with other faults beside
+/// them.
 #[test]
 fn nul_bytes_are_dropped_or_replaced_and_counted() {
     let files = Files::new();

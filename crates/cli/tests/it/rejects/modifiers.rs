@@ -1,4 +1,5 @@
-//! Values that their types read by the modifier of the column, and names among numbers: the server's COPY says of each row whether it is taken.
+//! Values that their types read by the modifier of the column, and names among numbers: the server's COPY
+//! says of each row whether it is taken.
 
 use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::Server;

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 /// More than two chunks.
 const ROWS: u64 = 10_000;
 
-/// Every tenth record repeats a key, breaks a CHECK, refers to nothing, is raised by a trigger, or cannot be read.
+/// Every tenth record repeats a key, breaks a CHECK, refers to nothing, is raised by a trigger, or cannot be
+/// read.
 fn records() -> (String, usize) {
     let (mut text, mut bad) = ("id,part,day,note\n".to_owned(), 0);
     for id in 1..=ROWS {

@@ -100,7 +100,8 @@ fn rejected_records_are_written_through_links_and_to_devices() {
     assert!(shown.starts_with("\"id\",\"n\"\nx,7\n"), "{shown}");
 }
 
-/// Others may write to the folder. What they put there is neither written to nor followed, and what is rejected is for the caller's eyes.
+/// Others may write to the folder. What they put there is neither written to nor followed, and what is
+/// rejected is for the caller's eyes.
 #[test]
 fn rejected_records_go_nowhere_that_somebody_else_has_laid_out() {
     const RECORDS: &str = "\"id\",\"n\"\nx,7\n";

@@ -1,5 +1,6 @@
-//! Random tables and files with many bad records: a load that goes on without them stores the rows that INSERT takes one
-//! by one, and keeps all other records, each with its own bytes. `HOWDAH_SKIP_RUNS` and `HOWDAH_SKIP_SEED` try more.
+//! Random tables and files with many bad records: a load that goes on without them stores the rows that
+//! INSERT takes one by one, and keeps all other records, each with its own bytes. `HOWDAH_SKIP_RUNS` and
+//! `HOWDAH_SKIP_SEED` try more.
 
 use crate::scene::{Files, PATIENCE, gzip, howdah};
 use fastrand::Rng;

@@ -59,7 +59,8 @@ fn mended_records_come_on_top_whatever_the_mode_of_their_job() {
     }
 }
 
-/// The mended file is a file like others to those options that say what a load of it is which comes once more.
+/// The mended file is a file like others to those options that say what a load of it is which comes once
+/// more.
 #[test]
 fn mended_records_are_loaded_once_by_who_retries() {
     let files = Files::new();

@@ -79,7 +79,8 @@ fn a_record_that_fits_no_page_is_named() {
     }
 }
 
-/// Which of such rows is at fault is not for the server to say: shown without those behind, others are refused first.
+/// Which of such rows is at fault is not for the server to say: shown without those behind, others are
+/// refused first.
 #[test]
 fn none_is_named_of_a_table_that_refers_to_itself() {
     let mut text = String::new();

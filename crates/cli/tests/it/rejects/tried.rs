@@ -1,4 +1,5 @@
-//! Rows that the server tries itself, because no query tells what refuses them: triggers and exclusion constraints.
+//! Rows that the server tries itself, because no query tells what refuses them: triggers and exclusion
+//! constraints.
 
 use super::{ROWS, told};
 use crate::scene::{Files, PATIENCE, howdah};
@@ -14,7 +15,8 @@ fn records(files: &Files) -> PathBuf {
     files.put("t.csv", (1..=ROWS).map(record).collect::<String>().as_bytes())
 }
 
-/// A trigger that refuses the code 0, and counts, beyond any rollback, how often the server tried a row itself.
+/// A trigger that refuses the code 0, and counts, beyond any rollback, how often the server tried a row
+/// itself.
 const REFUSING: &str = "CREATE SEQUENCE tried; GRANT USAGE ON SEQUENCE tried TO PUBLIC; \
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
         IF current_query() LIKE '%howdah_insert%' THEN PERFORM nextval('public.tried'); END IF; \

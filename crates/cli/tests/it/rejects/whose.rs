@@ -1,4 +1,5 @@
-//! Whose a file of rejected records is: one of another command, or one that is mended by now, is not replaced unasked.
+//! Whose a file of rejected records is: one of another command, or one that is mended by now, is not replaced
+//! unasked.
 
 use super::{load, told};
 use crate::gate::{open_gate, shut_gate_behind};
@@ -115,7 +116,8 @@ fn what_another_command_writes_while_a_load_or_a_check_runs_is_left() {
     }
 }
 
-/// Two that write at once would take the file away from one another; what a killed one has left is in nobody's way.
+/// Two that write at once would take the file away from one another; what a killed one has left is in
+/// nobody's way.
 #[test]
 fn a_file_that_another_command_is_writing_is_left_to_it() {
     let (files, database) = (Files::new(), Server::shared(15).database());

@@ -7,7 +7,8 @@ use howdah_testkit::{Database, MAJORS, Server};
 const COLUMNS: &str =
     "undone_at timestamptz, table_oid oid, schema_name text, table_name text, ledger_oid oid";
 
-/// Tables of a ledger in `schema`, of which `undo` has other columns as well, and in each an open entry about the table `t`.
+/// Tables of a ledger in `schema`, of which `undo` has other columns as well, and in each an open entry about
+/// the table `t`.
 fn ledger(schema: &str, more: &str) -> String {
     format!(
         "CREATE SCHEMA IF NOT EXISTS {schema}; CREATE TABLE {schema}.migration (version integer); \

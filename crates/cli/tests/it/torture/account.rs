@@ -1,4 +1,5 @@
-//! What the ledger must say of a load that is done: every record stored or refused, and each refused one kept once.
+//! What the ledger must say of a load that is done: every record stored or refused, and each refused one kept
+//! once.
 
 use super::mode::OnError;
 use super::stage::Stage;
@@ -12,7 +13,8 @@ pub(super) fn check(stage: &Stage) -> Vec<String> {
     sums(stage).into_iter().chain(rejects(stage)).collect()
 }
 
-/// The job that is done, whatever others have been given up, or had their UNLOGGED table emptied by a crash behind their end.
+/// The job that is done, whatever others have been given up, or had their UNLOGGED table emptied by a crash
+/// behind their end.
 pub(super) fn of_job(stage: &Stage) -> String {
     let jobs = format!("{}.job WHERE status = 'done' AND {}", stage.ledger, stage.is_of_files());
     format!("job_id = (SELECT job_id FROM {jobs} ORDER BY started_at DESC LIMIT 1)")

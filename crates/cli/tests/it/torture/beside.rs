@@ -1,7 +1,7 @@
 //! A second load into the same table at the same time.
 //!
-//! One with files of its own is begun beside the first run that is struck, so that what strikes the server strikes both; in the
-//! end it runs alone, until it is done. Its rows belong to the model.
+//! One with files of its own is begun beside the first run that is struck, so that what strikes the server
+//! strikes both; in the end it runs alone, until it is done. Its rows belong to the model.
 
 use super::data::{self, Stuff};
 use super::faults::Fault;

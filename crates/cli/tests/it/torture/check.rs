@@ -246,7 +246,8 @@ fn derived(stage: &Stage, place: &str) -> Option<String> {
     }
 }
 
-/// Tables that a foreign key joins with it: rows that are referred to stay, and those that refer to a row go with it alone.
+/// Tables that a foreign key joins with it: rows that are referred to stay, and those that refer to a row go
+/// with it alone.
 fn relatives(stage: &Stage, place: &str) -> Vec<String> {
     let holds = |sql: &str, what: &str| {
         let sql = format!("SET search_path TO {place}; {sql}");

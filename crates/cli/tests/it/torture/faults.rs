@@ -1,7 +1,7 @@
 //! The faults: what strikes a run under way.
 //!
-//! A fault counts only if it had effect: the run ended otherwise than it would have, sessions or connections ended, or the
-//! server's log tells of it.
+//! A fault counts only if it had effect: the run ended otherwise than it would have, sessions or connections
+//! ended, or the server's log tells of it.
 
 use super::moment::{Moment, Watch};
 use super::others;
@@ -45,7 +45,8 @@ pub(super) enum Fault {
     Refuse,
     /// Nothing moves for a while.
     Stall,
-    /// howdah dies and its connections are never closed: the server's sessions wait for bytes that never come.
+    /// howdah dies and its connections are never closed: the server's sessions wait for bytes that never
+    /// come.
     HalfOpen,
     /// A connection is reset just before its COMMIT reaches the server.
     LostCommit,

@@ -136,8 +136,8 @@ impl Flaw {
         }
     }
 
-    /// Only storing the row tells, in a load with these flaws: what a trigger raises, and whether one that comes before fills
-    /// the column.
+    /// Only storing the row tells, in a load with these flaws: what a trigger raises, and whether one that
+    /// comes before fills the column.
     pub(super) fn is_hidden(self, among: &[Flaw]) -> bool {
         match self {
             Flaw::RaisedBefore | Flaw::RaisedAfter => true,
@@ -146,7 +146,8 @@ impl Flaw {
         }
     }
 
-    /// Codes of the server's by which it is refused: a row without a value of the key may have no partition to go to.
+    /// Codes of the server's by which it is refused: a row without a value of the key may have no partition
+    /// to go to.
     pub(super) fn sqlstates(self) -> &'static [&'static str] {
         match self {
             Flaw::Check | Flaw::NoPartition | Flaw::Domain => &["23514"],
@@ -229,8 +230,8 @@ impl Flaw {
     }
 }
 
-/// Spoils about one record in `every`, and one at least. The first and the last ones of a file stay: by them it is found how
-/// it is written.
+/// Spoils about one record in `every`, and one at least. The first and the last ones of a file stay: by them
+/// it is found how it is written.
 pub(super) fn spoil(random: &mut Rng, files: &mut [Vec<Record>], scenario: &Scenario) {
     const EDGE: usize = 5;
     let Scenario { flaws, flaw_every: every, mode, knobs, .. } = scenario;

@@ -1,4 +1,5 @@
-//! Rejected records, mended and loaded by `--rejects`: struck, run again to the end, and then in the table, each once.
+//! Rejected records, mended and loaded by `--rejects`: struck, run again to the end, and then in the table,
+//! each once.
 
 use super::account::of_job;
 use super::data::{self, Record};
@@ -27,8 +28,8 @@ pub(super) fn of(files: &[Records]) -> Mended {
     files.iter().flat_map(of_file).collect()
 }
 
-/// The load of what a finished job has rejected; `None` where it has rejected nothing, or where files of it are not as the
-/// test writes them.
+/// The load of what a finished job has rejected; `None` where it has rejected nothing, or where files of it
+/// are not as the test writes them.
 pub(super) fn load(world: &World<'_>, stage: &Stage) -> Option<HowdahCommand> {
     let scenario = &stage.scenario;
     let is_plain = scenario.places.len() == 1 && scenario.written.charset == Charset::Utf8;

@@ -168,7 +168,8 @@ fn the_night_shift_loses_doubles_and_leaves_nothing() {
     }
 }
 
-/// Loads into one server until its share of the faults has hit. The deck is dealt so that together the servers see all.
+/// Loads into one server until its share of the faults has hit. The deck is dealt so that together the
+/// servers see all.
 fn campaign(s3: &S3, server_no: usize, budget: Budget) -> Account {
     let major = MAJORS[server_no];
     let means = Means::find();
@@ -273,7 +274,8 @@ fn replay(load: &str) {
     say(&format!("torture: {account:?}"));
 }
 
-/// One load: its files checked, sometimes; struck once or twice, run again until done, compared; then refused.
+/// One load: its files checked, sometimes; struck once or twice, run again until done, compared; then
+/// refused.
 fn run(world: &World<'_>, usual: &[String], seed: u64, fault: Fault, account: &mut Account) {
     let began = Instant::now();
     let mut random = Rng::with_seed(seed);
@@ -312,8 +314,8 @@ struct Night<'a> {
 }
 
 impl Night<'_> {
-    /// `howdah check` of the same files: struck once, then left alone. It must find what the load will, but for what
-    /// triggers raise, and keep nothing.
+    /// `howdah check` of the same files: struck once, then left alone. It must find what the load will, but
+    /// for what triggers raise, and keep nothing.
     fn check(&self, account: &mut Account, random: &mut Rng) {
         let struck = self.strike((Verb::Check, false), account, random);
         assert_civil(&struck, self.fault, self.name);
@@ -403,15 +405,16 @@ impl Night<'_> {
             };
             assert_civil(&finished, fault, name);
             runs.push(format!("{:?} {:?} {}", finished.code, finished.elapsed, last_error(&finished.stderr)));
-            // The server may have crashed when the load had ended, and emptied the table: the next run sees it.
+            // The server may have crashed when the load had ended, and emptied the table: the next run sees
+            // it.
             let emptied = self.stage.scenario.shape == Shape::Unlogged;
             if no < strikes && (emptied || verb == Verb::Restore) {
                 continue;
             }
             let done = Some(self.stage.done_code());
             if finished.code == done || finished.stderr.contains("this job finished") {
-                // All rows are in, the server was out of reach or holds a session whose client is gone, and what puts back the
-                // rest has been told.
+                // All rows are in, the server was out of reach or holds a session whose client is gone, and
+                // what puts back the rest has been told.
                 if finished.stderr.contains("puts back what") {
                     self.world.to_server.end_forgotten();
                     self.restore(random);
@@ -441,10 +444,12 @@ impl Night<'_> {
         }
     }
 
-    /// The same command again, or `resume`; sometimes `restore` comes before, and must leave no trace of the load.
+    /// The same command again, or `resume`; sometimes `restore` comes before, and must leave no trace of the
+    /// load.
     fn next_run(&self, random: &mut Rng) -> Finished {
         let (world, stage) = (self.world, self.stage);
-        // The server learns late that the client is gone: sessions of the run before still hold what they held.
+        // The server learns late that the client is gone: sessions of the run before still hold what they
+        // held.
         let learns_after = Duration::from_millis(random.u64(..1500));
         let restores = random.u8(..3) == 0;
         let resume = if random.u8(..4) == 0 { stage.resume(world) } else { None };
@@ -544,8 +549,8 @@ impl Night<'_> {
     }
 }
 
-/// A run that ended as a program does: no panic, and an error says so. Without memory it may abort, and a signal that
-/// comes before anything has begun ends it as signals do.
+/// A run that ended as a program does: no panic, and an error says so. Without memory it may abort, and a
+/// signal that comes before anything has begun ends it as signals do.
 #[track_caller]
 fn assert_civil(finished: &Finished, fault: Fault, name: &str) {
     let Finished { code, signal, stderr, .. } = finished;

@@ -66,7 +66,8 @@ impl Mode {
 
     pub(super) fn draw(random: &mut Rng, shape: Shape, written: Written, fault: Fault) -> Mode {
         let mut arrival = Arrival::draw(random, shape);
-        // Two tables, and the indexes of both, are there at once where there is no room: left to chance, a night may not see that.
+        // Two tables, and the indexes of both, are there at once where there is no room: left to chance, a
+        // night may not see that.
         if fault == Fault::DiskFull && shape.can_be_replaced() && random.u8(..3) == 0 {
             arrival = Arrival::Replace;
         }
@@ -78,7 +79,8 @@ impl Mode {
             matches!(arrival, Arrival::Append | Arrival::Merge { .. } | Arrival::InsertNew { .. })
                 && !shape.is_dated();
         let on_error = match random.u8(..10) {
-            // What is too long or too large widens the column, and what a column is there for is not known before.
+            // What is too long or too large widens the column, and what a column is there for is not known
+            // before.
             _ if !arrival.can_leave_out() || shape.is_evolved() => OnError::Stop,
             // What refers to a bad record is bad as well.
             _ if shape == Shape::Kin => OnError::Stop,
@@ -179,8 +181,8 @@ impl Arrival {
         words
     }
 
-    /// Run when `t` is there and `wanted` holds the rows of the files: what was in `t` before, and what that and the files
-    /// must come to.
+    /// Run when `t` is there and `wanted` holds the rows of the files: what was in `t` before, and what that
+    /// and the files must come to.
     pub(super) fn prepare_sql(self) -> String {
         match self {
             Arrival::Make { .. } => String::new(),

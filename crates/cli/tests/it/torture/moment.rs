@@ -1,6 +1,7 @@
 //! When a fault strikes: where something happens that it can spoil.
 //!
-//! What there was before the run is no sign of it: counts are taken before it starts, and sessions of others are known.
+//! What there was before the run is no sign of it: counts are taken before it starts, and sessions of others
+//! are known.
 
 use super::mode::Arrival;
 use super::shape::Shape;
@@ -163,7 +164,8 @@ impl Watch<'_> {
         }
     }
 
-    /// The server looks for a tenth of a second: most statements are over before a new session could look once.
+    /// The server looks for a tenth of a second: most statements are over before a new session could look
+    /// once.
     fn is_at(&self, like: &str) -> bool {
         let (role, others, like) = (self.stage.scenario.role, &self.others, like.replace('\'', "''"));
         let found = format!(

@@ -129,14 +129,16 @@ impl Change {
     }
 }
 
-/// Locks in the opposite order of a load's sessions until the server has had to choose a victim, whoever that is.
+/// Locks in the opposite order of a load's sessions until the server has had to choose a victim, whoever that
+/// is.
 pub(super) fn deadlock(world: &World<'_>, stage: &Stage, running: &mut Running, random: &mut Rng) -> bool {
     // Statistics come late before PostgreSQL 15; the log comes at once.
     let count = || world.server.log().matches("deadlock detected").count();
     let before = count();
     let deadline = Instant::now() + PATIENCE;
     while running.is_running() && Instant::now() < deadline {
-        // A chunk holds its claim in the ledger and waits for the table, or holds the table and waits for a parent.
+        // A chunk holds its claim in the ledger and waits for the table, or holds the table and waits for a
+        // parent.
         let second = if stage.scenario.shape.has_foreign_key() && random.bool() {
             "UPDATE parent SET part = part".to_owned()
         } else {

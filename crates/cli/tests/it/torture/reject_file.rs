@@ -1,5 +1,5 @@
-//! The file of rejected records: whatever has struck the load, what stands in its place is whole, and what `howdah status` writes
-//! afterwards is every rejected record, as its file has it.
+//! The file of rejected records: whatever has struck the load, what stands in its place is whole, and what
+//! `howdah status` writes afterwards is every rejected record, as its file has it.
 
 use super::account::of_job;
 use super::mode::OnError;
@@ -44,7 +44,8 @@ pub(super) fn check(world: &World<'_>, stage: &Stage) -> Option<String> {
         .then(|| format!("`howdah status` writes {} bytes of rejected records, and not all", written.len()))
 }
 
-/// Records that the job keeps, as their files have them, in their order; `None` where some are kept as they were sent.
+/// Records that the job keeps, as their files have them, in their order; `None` where some are kept as they
+/// were sent.
 fn kept(stage: &Stage) -> Option<Vec<Vec<u8>>> {
     let sql = format!(
         "SELECT regexp_replace(location, '.*/', ''), record, as_in_file FROM {0}.reject JOIN {0}.file USING (job_id, file_no) \

@@ -138,7 +138,8 @@ impl Scenario {
         }
     }
 
-    /// Some files lack a column: where rows wait, or come in one transaction, all of them must fill the same ones.
+    /// Some files lack a column: where rows wait, or come in one transaction, all of them must fill the same
+    /// ones.
     fn has_short_files(&self) -> bool {
         let needs_same = self.mode.is_staged() || self.mode.arrival.is_frozen() || self.checked;
         self.shape == Shape::Lean && !needs_same

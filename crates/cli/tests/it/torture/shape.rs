@@ -1,4 +1,5 @@
-//! The tables that are loaded: plain, with keys, with triggers, partitioned, numbered, filled by defaults, wide, or yet to be made.
+//! The tables that are loaded: plain, with keys, with triggers, partitioned, numbered, filled by defaults,
+//! wide, or yet to be made.
 
 use fastrand::Rng;
 
@@ -19,8 +20,8 @@ pub(super) enum Shape {
     Numbered,
     /// That as an identity column, a generated column, and one that has been dropped.
     Grown,
-    /// Columns that no file has: of two sequences, a default with backslashes, an enum, a volatile one, a generated one. The key is an
-    /// identity column that files bring.
+    /// Columns that no file has: of two sequences, a default with backslashes, an enum, a volatile one, a
+    /// generated one. The key is an identity column that files bring.
     Filled,
     /// Domains and an enum, the key among them.
     Typed,

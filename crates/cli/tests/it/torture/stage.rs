@@ -150,7 +150,8 @@ impl Stage {
         let database = world.server.database_in(scenario.server_encoding);
         let files = scenario.records(random);
         let beside = Beside::records(&scenario, scenario.stuff(), random);
-        // Indexes in a tablespace of their own are not carried over to another table: the whole database is there instead.
+        // Indexes in a tablespace of their own are not carried over to another table: the whole database is
+        // there instead.
         let is_whole = scenario.mode.arrival == Arrival::Replace || random.u8(..4) == 0;
         let tablespace = if is_whole { "" } else { world.tablespace() };
         database.sql(&format!(
@@ -290,7 +291,8 @@ impl Stage {
         })
     }
 
-    /// What a command finds around itself. Each is given by somebody else than the one before: a job goes on as it began.
+    /// What a command finds around itself. Each is given by somebody else than the one before: a job goes on
+    /// as it began.
     fn environment(&self, world: &World<'_>) -> Vec<(String, String)> {
         let no = self.commands.fetch_add(1, Ordering::Relaxed);
         let ways = WAYS_OF_PEOPLE[no % WAYS_OF_PEOPLE.len()].iter();
@@ -343,8 +345,8 @@ impl Stage {
         Some(resume.envs(self.environment(world)))
     }
 
-    /// The command with this verb, and the exit code of a run with nothing left to do. A job that is not in the ledger yet cannot be
-    /// resumed, nor one that reads from pipes: it is loaded.
+    /// The command with this verb, and the exit code of a run with nothing left to do. A job that is not in
+    /// the ledger yet cannot be resumed, nor one that reads from pipes: it is loaded.
     pub(super) fn run(&self, verb: Verb, world: &World<'_>) -> Run {
         let (verb, command, done_code) = match verb {
             Verb::Load => (verb, self.load(world), self.done_code()),

@@ -1,4 +1,5 @@
-//! What stands around the loads of one server: disks that can be full, proxies, objects, and a clock that jumps.
+//! What stands around the loads of one server: disks that can be full, proxies, objects, and a clock that
+//! jumps.
 
 use howdah_testkit::{Clock, Database, Fault, Proxy, S3, Server, ServerOptions, SmallDisk};
 use std::time::Duration;
@@ -69,7 +70,8 @@ impl<'a> World<'a> {
         if self.means.data_disk.is_some() { "small" } else { "" }
     }
 
-    /// Keeps all of the database there: the ledger, the catalogs, and what goes with a table that takes another one's place.
+    /// Keeps all of the database there: the ledger, the catalogs, and what goes with a table that takes
+    /// another one's place.
     pub(super) fn take_to_small_disk(&self, database: &Database) {
         let tablespace = self.tablespace();
         if !tablespace.is_empty() {

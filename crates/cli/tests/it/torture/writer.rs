@@ -1,8 +1,8 @@
-//! Other people who write into the table while it is loaded: rows of their own come, change and go, and rows that were there
-//! before change.
+//! Other people who write into the table while it is loaded: rows of their own come, change and go, and rows
+//! that were there before change.
 //!
-//! Each of their transactions does the same to the model, so that this stays exact whenever one of them is cut off. Where rows
-//! come by their key, others insert some of these keys at the same moment.
+//! Each of their transactions does the same to the model, so that this stays exact whenever one of them is
+//! cut off. Where rows come by their key, others insert some of these keys at the same moment.
 
 use super::mode::Arrival;
 use super::scenario::Scenario;
@@ -17,7 +17,8 @@ const FIRST_ID: u64 = super::mode::OLD_ROWS + 1;
 /// Rows that nobody refers to, whose values no constraint is about, and which no file has.
 const OLD: &str = "id BETWEEN 200 AND 300";
 
-/// In one of four loads, and in two where rows come by their key, where the load takes nobody's rows away, and what they write cannot be told from its own by triggers.
+/// In one of four loads, and in two where rows come by their key, where the load takes nobody's rows away,
+/// and what they write cannot be told from its own by triggers.
 pub(super) fn draw(scenario: &Scenario, random: &mut Rng) -> bool {
     let Scenario { shape, mode, .. } = scenario;
     let stay = match mode.arrival {
@@ -29,7 +30,8 @@ pub(super) fn draw(scenario: &Scenario, random: &mut Rng) -> bool {
     stay && *shape != Shape::Watched && random.u8(..4) < of_four
 }
 
-/// Writes until this is no longer wanted. How many transactions went through. No lock of a session that has died unseen is waited for.
+/// Writes until this is no longer wanted. How many transactions went through. No lock of a session that has
+/// died unseen is waited for.
 pub(super) fn write(stage: &Stage, enough: &AtomicBool, random: &mut Rng) -> u64 {
     let (mut next, mut written) = (FIRST_ID, 0);
     while !enough.load(Ordering::Relaxed) {
@@ -77,8 +79,8 @@ fn draw_own(random: &mut Rng, next: u64) -> String {
     }
 }
 
-/// A row with the key of a record, which has none before the load: a merge makes it what the record says, `insert-new` leaves it. Where
-/// the load comes first, it is refused, and nothing is changed.
+/// A row with the key of a record, which has none before the load: a merge makes it what the record says,
+/// `insert-new` leaves it. Where the load comes first, it is refused, and nothing is changed.
 fn of_a_files_key(scenario: &Scenario, random: &mut Rng) -> [String; 2] {
     let id = super::data::FIRST_ID + random.u64(..scenario.rows);
     let which = format!("id = {id} AND id % 3 <> 0");

@@ -134,7 +134,8 @@ impl Charset {
         }
     }
 
-    /// What it can write; in encodings that hide ASCII bytes, letters whose second byte is a backslash or a bar.
+    /// What it can write; in encodings that hide ASCII bytes, letters whose second byte is a backslash or a
+    /// bar.
     pub(super) fn letters(self) -> &'static [char] {
         match self {
             Charset::Utf8 | Charset::Utf16Le | Charset::Utf16Be => &['a', 'z', ' ', 'é', '€', '漢', '🐘'],

@@ -28,7 +28,8 @@ pub(super) fn held(database: &Database) -> u64 {
     counted.ok().and_then(|rows| rows[0][0].as_deref()?.parse().ok()).unwrap_or(0)
 }
 
-/// The row with this id waits until the table `gate` is empty: a load that has it lasts as long as a test wants.
+/// The row with this id waits until the table `gate` is empty: a load that has it lasts as long as a test
+/// wants.
 pub(crate) const GATE: &str = "\
     CREATE TABLE gate AS SELECT 1; \
     CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS \

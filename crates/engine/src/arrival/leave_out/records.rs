@@ -1,5 +1,6 @@
-//! The bytes of records that are left out: read again from their files, in order, one chunk in memory, and written into the ledger.
-//! Records of pipes, and those that were rewritten or mended on their way, are kept as the server writes their rows.
+//! The bytes of records that are left out: read again from their files, in order, one chunk in memory, and
+//! written into the ledger. Records of pipes, and those that were rewritten or mended on their way, are kept
+//! as the server writes their rows.
 
 use crate::arrival::Staged;
 use crate::check::reread::Files;
@@ -26,7 +27,8 @@ const AT_ONCE: usize = 1000;
 const AT_ONCE_BYTES: usize = 1 << 20;
 /// Of so many of each file the summary tells.
 const FIRST_MAX: usize = 20;
-/// Places in files that are looked up by reading them from the beginning, and how long at most: staging tables are locked meanwhile.
+/// Places in files that are looked up by reading them from the beginning, and how long at most: staging
+/// tables are locked meanwhile.
 const LOOKED_UP_MAX: u32 = 20;
 const LOOKING_UP: Duration = Duration::from_secs(5);
 

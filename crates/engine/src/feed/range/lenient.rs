@@ -11,8 +11,8 @@ use howdah_transcode::split::State;
 use std::io::{self, Read};
 
 impl RangedFile {
-    /// Sends a range as it is if its records are as the dialect says, else mended. Where the next range's first
-    /// record begins is known only then.
+    /// Sends a range as it is if its records are as the dialect says, else mended. Where the next range's
+    /// first record begins is known only then.
     pub(super) fn load_lenient(
         &self,
         mender: &Mender,

@@ -1,13 +1,13 @@
 //! The oracle: random nasty files, loaded by howdah in several ways and by one COPY of the server.
 //!
-//! Seed by seed a [`NastyFile`] is drawn and its fate asked of the server. Then howdah loads it: in chunks from
-//! 16 bytes to all in one, with one session or three, from plain files, compressed ones and pipes, with and
-//! without a ledger, told the columns or reading them from the header, passing the bytes on or, for a table
-//! that lacks a column, rewriting them. Either both store the same rows, or
-//! both refuse at the same record, and then exactly the records of the chunks before it are in.
+//! Seed by seed a [`NastyFile`] is drawn and its fate asked of the server. Then howdah loads it: in chunks
+//! from 16 bytes to all in one, with one session or three, from plain files, compressed ones and pipes, with
+//! and without a ledger, told the columns or reading them from the header, passing the bytes on or, for a
+//! table that lacks a column, rewriting them. Either both store the same rows, or both refuse at the same
+//! record, and then exactly the records of the chunks before it are in.
 //!
-//! `HOWDAH_ORACLE_FILES` (300) and `HOWDAH_ORACLE_SEED` (0) say how many seeds and from where; `make oracle` is
-//! the nightly run. The seed alone decides everything, the server's version included.
+//! `HOWDAH_ORACLE_FILES` (300) and `HOWDAH_ORACLE_SEED` (0) say how many seeds and from where; `make oracle`
+//! is the nightly run. The seed alone decides everything, the server's version included.
 
 mod compare;
 mod server;

@@ -1,7 +1,8 @@
 //! The oracle itself: what one `COPY FROM STDIN` makes of a file.
 //!
-//! It copies into a table of its own with one more column, `n`, whose default numbers the records. Sequences do
-//! not roll back, so after a refusal the sequence says how many records were good, whatever lines they had.
+//! It copies into a table of its own with one more column, `n`, whose default numbers the records. Sequences
+//! do not roll back, so after a refusal the sequence says how many records were good, whatever lines they
+//! had.
 
 use howdah_testkit::{Database, NastyFile};
 use std::cell::RefCell;

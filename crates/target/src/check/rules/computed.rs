@@ -1,4 +1,5 @@
-//! Keys and other indexes on expressions, and those of some rows only: what computes them may fail for a row, which then cannot be stored.
+//! Keys and other indexes on expressions, and those of some rows only: what computes them may fail for a row,
+//! which then cannot be stored.
 
 use super::super::facts::{KeyPart, Unique};
 use super::OfTable;

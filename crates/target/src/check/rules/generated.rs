@@ -24,7 +24,8 @@ impl OfTable<'_> {
         }
     }
 
-    /// The server cuts nothing but spaces off a value that it computes for `varchar(3)`; the cast by which the rows are completed does.
+    /// The server cuts nothing but spaces off a value that it computes for `varchar(3)`; the cast by which
+    /// the rows are completed does.
     pub(super) fn too_long_for_generated(&mut self) {
         if !self.in_full {
             return;

@@ -5,7 +5,8 @@ use super::OfTable;
 use crate::sql::quote_ident;
 use howdah_model::sqlstate;
 
-/// Partitions whose bounds one query asks about: of more, the statement would be longer than is good for the server.
+/// Partitions whose bounds one query asks about: of more, the statement would be longer than is good for the
+/// server.
 const LEAVES_MAX: usize = 1000;
 
 impl OfTable<'_> {
@@ -32,7 +33,8 @@ impl OfTable<'_> {
         self.add(sqlstate::CHECK_VIOLATION, &table, "no partition takes it".to_owned(), sql);
     }
 
-    /// NULL lies in no range, so that no partition can be made for it. No trigger fills it in time: rows are routed before.
+    /// NULL lies in no range, so that no partition can be made for it. No trigger fills it in time: rows are
+    /// routed before.
     fn in_no_range(&mut self) {
         let Some(column) = self.facts().ranged_by.clone() else { return };
         if self.is_unknown("whether a partition can be made", std::slice::from_ref(&column)) {

@@ -1,6 +1,7 @@
 //! BGZF (SAM specification, section 4.1): gzip whose members say in their headers how long they are.
 //!
-//! Any other gzip member ends where its last block does, which only decoding tells: see [`gzip_members`](super::gzip_members).
+//! Any other gzip member ends where its last block does, which only decoding tells: see
+//! [`gzip_members`](super::gzip_members).
 
 use super::{Taken, number};
 use crate::decompress::SNIFF_BYTES;
@@ -16,8 +17,8 @@ const TRAILER_BYTES: usize = 8;
 /// What a member may hold, by the specification.
 const PLAIN_BYTES_MAX: u64 = 1 << 16;
 
-/// Tells of a file of BGZF whether the empty member is there that such files end with (section 4.1.2): without it the file may have
-/// been cut between two members, and nothing else tells.
+/// Tells of a file of BGZF whether the empty member is there that such files end with (section 4.1.2):
+/// without it the file may have been cut between two members, and nothing else tells.
 #[derive(Default)]
 pub struct BgzfEnd {
     head: Vec<u8>,
@@ -67,7 +68,8 @@ pub(super) fn take_member<R: BufRead>(taken: &mut Taken<'_, R>) -> io::Result<Op
     Ok(usize::try_from(plain_bytes).ok().filter(|_| plain_bytes <= PLAIN_BYTES_MAX))
 }
 
-/// Replaces `plain` by the plain bytes of whole members; `None` if one of them does not hold exactly what it says.
+/// Replaces `plain` by the plain bytes of whole members; `None` if one of them does not hold exactly what it
+/// says.
 pub(super) fn decode(mut stored: &[u8], plain_bytes: usize, plain: &mut Vec<u8>) -> Option<()> {
     plain.resize(plain_bytes, 0);
     let mut left = plain.as_mut_slice();

@@ -1,9 +1,9 @@
 //! bzip2: its blocks can be decoded by themselves, and begin and end at any bit.
 //!
-//! Nothing tells how long a block is, so it is looked for where the next one, or the end of the stream, begins: by
-//! 48 bits that stand there. Where compressed data happen to hold these bits, the block that seems to end there
-//! does not decode; [`InOrder`] then looks for the next place. Each block, and each stream, ends in a checksum of
-//! its own, and both are verified.
+//! Nothing tells how long a block is, so it is looked for where the next one, or the end of the stream,
+//! begins: by 48 bits that stand there. Where compressed data happen to hold these bits, the block that seems
+//! to end there does not decode; [`InOrder`] then looks for the next place. Each block, and each stream, ends
+//! in a checksum of its own, and both are verified.
 
 use super::{Cut, FILL_BYTES, Kind, Part, fill};
 use crate::decompress::bzip2::Streams;
@@ -190,7 +190,8 @@ impl Block {
         }));
         if !matches!(self.end, End::Unknown) {
             let checksum = u128::from(block_checksum(stored, self.from_bit));
-            // What is left of the block, less than a byte, and the end behind it; the rest of the last byte is 0.
+            // What is left of the block, less than a byte, and the end behind it; the rest of the last byte
+            // is 0.
             let left = until_bit - self.from_bit - 8 * whole_bytes;
             let tail = u128::from(bits(stored, until_bit - left, left)) << 80
                 | u128::from(STREAM_END) << 32

@@ -1,8 +1,9 @@
 //! gzip of many members that do not say how long they are, as `cat a.gz b.gz` and log shippers write it.
 //!
-//! A member ends where its last block does, which only decoding tells. So it is looked for where the next one seems to
-//! begin: by the bytes that begin every member, and by the length before them, which ends every member. Where compressed data
-//! happen to look so, the part that seems to end there does not decode, and its first member is decoded in order.
+//! A member ends where its last block does, which only decoding tells. So it is looked for where the next one
+//! seems to begin: by the bytes that begin every member, and by the length before them, which ends every
+//! member. Where compressed data happen to look so, the part that seems to end there does not decode, and its
+//! first member is decoded in order.
 
 use super::{Cut, FILL_BYTES, Kind, PART_BYTES, Part, fill, number};
 use flate2::bufread::GzDecoder;
@@ -141,8 +142,8 @@ pub(super) fn has_second(head: &[u8]) -> bool {
         .any(|second| begins_member(&head[second..]) && plain_bytes_told(&head[..second]).is_some())
 }
 
-/// Replaces `plain` by the plain bytes of whole members; `None` if these are not such, or hold more. The decoder is
-/// the one that reads them in order.
+/// Replaces `plain` by the plain bytes of whole members; `None` if these are not such, or hold more. The
+/// decoder is the one that reads them in order.
 pub(super) fn decode(mut stored: &[u8], plain_bytes_max: usize, plain: &mut Vec<u8>) -> Option<()> {
     plain.resize(plain_bytes_max, 0);
     let mut length = 0;

@@ -1,9 +1,9 @@
 //! Parts of a compressed file that can be decoded by themselves, cut off its stored bytes as these pass.
 //!
-//! Members and frames are cut where the format itself says how long the next one is, and how much comes out of it
-//! at most; other members of gzip, and blocks of bzip2, where they can be found and, decoded, prove to be such. Anything else (a length that
-//! is not told, a large frame, damage, an early end) is handed on as it is, to be decoded in order: so the cutters
-//! refuse nothing and judge nothing.
+//! Members and frames are cut where the format itself says how long the next one is, and how much comes out
+//! of it at most; other members of gzip, and blocks of bzip2, where they can be found and, decoded, prove to
+//! be such. Anything else (a length that is not told, a large frame, damage, an early end) is handed on as it
+//! is, to be decoded in order: so the cutters refuse nothing and judge nothing.
 
 mod bgzf;
 mod bzip2_blocks;
@@ -23,8 +23,8 @@ pub(super) fn begins_with_members(head: &[u8]) -> bool {
     bgzf::is_member(head) || gzip_members::has_second(head)
 }
 
-/// Members and frames are put together up to so many bytes: a part is worth waking a thread for, and its plain
-/// bytes are still in the cache when they are split.
+/// Members and frames are put together up to so many bytes: a part is worth waking a thread for, and its
+/// plain bytes are still in the cache when they are split.
 const PART_BYTES: usize = 1 << 20;
 /// The longest buffer that is used again: one for a part of small units.
 pub(super) const SPARE_BYTES_MAX: usize = PART_BYTES + (128 << 10);
@@ -61,8 +61,8 @@ impl Part {
         self.stored.len() + self.plain_bytes_max
     }
 
-    /// The plain bytes, in a buffer that may have been used before; `None` if the part does not hold what its headers
-    /// say.
+    /// The plain bytes, in a buffer that may have been used before; `None` if the part does not hold what its
+    /// headers say.
     pub(super) fn decode(&self, mut plain: Vec<u8>) -> Option<Vec<u8>> {
         let decoded = match self.kind {
             Kind::Bgzf => bgzf::decode(&self.stored, self.plain_bytes_max, &mut plain),
@@ -126,8 +126,8 @@ pub(super) enum Cutter {
 }
 
 impl Cutter {
-    /// `None` for codecs whose files are not cut. A member or frame may take `unit_bytes_max`, stored and plain
-    /// together.
+    /// `None` for codecs whose files are not cut. A member or frame may take `unit_bytes_max`, stored and
+    /// plain together.
     pub(super) fn new(codec: Codec, unit_bytes_max: usize) -> Option<Cutter> {
         let units = |kind| Cutter::Units(Units { kind, unit_bytes_max, untold: None });
         match codec {

@@ -1,7 +1,8 @@
-//! zstd frames (RFC 8878, section 3.1): their block headers say how long they are, and how much comes out at most.
+//! zstd frames (RFC 8878, section 3.1): their block headers say how long they are, and how much comes out at
+//! most.
 //!
-//! `pzstd`, the seekable format and concatenated files have many of them; `zstd` writes one, however many threads
-//! it uses.
+//! `pzstd`, the seekable format and concatenated files have many of them; `zstd` writes one, however many
+//! threads it uses.
 
 use super::super::zstd::WINDOW_LOG_MAX;
 use super::{Taken, number};

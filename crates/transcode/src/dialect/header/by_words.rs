@@ -1,5 +1,5 @@
-//! Names above columns of text, where no number, day or the like tells: their words, how they are written, and what the values
-//! below them have in common.
+//! Names above columns of text, where no number, day or the like tells: their words, how they are written,
+//! and what the values below them have in common.
 
 use super::super::cell_types::{Class, Kind};
 use super::super::rows::Reader;
@@ -11,8 +11,8 @@ use super::shapes::{are_alike, is_no_name};
 /// What speaks at least against names of which one comes again as a value: more than all else for them.
 const RECURS: f64 = -6.0;
 
-/// What speaks for such names where another one stands above nothing: that is unsure. A record that would have the only value of a column
-/// is as seldom as a name among the values.
+/// What speaks for such names where another one stands above nothing: that is unsure. A record that would
+/// have the only value of a column is as seldom as a name among the values.
 const RECURS_BESIDE_NOTHING: f64 = -0.5;
 
 /// So many records show that a column holds nothing.
@@ -105,8 +105,8 @@ const WORDS: &[&str] = &[
     "field",
 ];
 
-/// The most that speaks for a header in whose words nothing does: that is unsure. `Alice,admin` stands above `Bob,user` and more users as a
-/// name would, and is the first record.
+/// The most that speaks for a header in whose words nothing does: that is unsure. `Alice,admin` stands above
+/// `Bob,user` and more users as a name would, and is the first record.
 const UNNAMED_MAX: f64 = 1.0;
 
 /// What speaks for a header without a typed column that could tell.

@@ -1,6 +1,7 @@
 //! Values that look like the others of their column, and like no name.
 
-/// Nearly all values below have the shape of this one, as codes, addresses and paths have, and names seldom do.
+/// Nearly all values below have the shape of this one, as codes, addresses and paths have, and names seldom
+/// do.
 pub(super) fn are_alike(name: &str, body: &[String]) -> bool {
     let by = |shape: fn(&str) -> Vec<u8>| {
         let own = shape(name);
@@ -28,7 +29,8 @@ fn shape(text: &str) -> Vec<u8> {
     text.bytes().map(class).collect()
 }
 
-/// The same without lengths, words beside each other being one: `12 Old Street, Oslo` and `7 North Lane, Rome` are alike.
+/// The same without lengths, words beside each other being one: `12 Old Street, Oslo` and
+/// `7 North Lane, Rome` are alike.
 fn outline(text: &str) -> Vec<u8> {
     let mut outline: Vec<u8> = Vec::new();
     for class in text.bytes().map(class) {

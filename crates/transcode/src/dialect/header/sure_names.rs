@@ -1,4 +1,5 @@
-//! Words that are names, though another name of their line comes again as a value: `married` in a column of `married` and `divorced`.
+//! Words that are names, though another name of their line comes again as a value: `married` in a column of
+//! `married` and `divorced`.
 
 use super::super::cell_types::{Class, Kind};
 use super::super::rows::Reader;
@@ -7,16 +8,17 @@ use super::super::windows::Window;
 use super::COMPARED_LINES;
 use std::collections::BTreeSet;
 
-/// So many words in columns of numbers, days or the like are names, if they differ and none of them comes again.
+/// So many words in columns of numbers, days or the like are names, if they differ and none of them comes
+/// again.
 const SURE_NAMES: usize = 3;
 
 /// So many are if all values below them, of this many records at least, are numbers, days or the like.
 const NAMES_ABOVE_VALUES: usize = 2;
 const RECORDS_MIN: usize = 10;
 
-/// The words of this line that stand in columns of numbers, days or the like, `text` without values that have a mark, are surely names:
-/// they are several, two where nothing else stands below them, or all fields have quotes, and values below these words have none, as R
-/// writes them.
+/// The words of this line that stand in columns of numbers, days or the like, `text` without values that have
+/// a mark, are surely names: they are several, two where nothing else stands below them, or all fields have
+/// quotes, and values below these words have none, as R writes them.
 pub(super) fn are_sure_names(
     lines: &Lines,
     no: usize,

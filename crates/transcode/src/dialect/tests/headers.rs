@@ -175,8 +175,8 @@ fn a_name_that_comes_again_as_a_value_is_one_among_sure_names() {
     }
 }
 
-/// Two words above columns that hold nothing but numbers are names, whatever comes again beside them; above a column with a word
-/// among its numbers they may be a record.
+/// Two words above columns that hold nothing but numbers are names, whatever comes again beside them; above a
+/// column with a word among its numbers they may be a record.
 #[test]
 fn two_names_above_numbers_alone_outweigh_one_that_comes_again() {
     let body = |odd: &str| -> String {

@@ -319,8 +319,8 @@ fn a_tab_in_each_record_delimits_where_a_comma_in_a_text_could() {
     assert_eq!(text(&padded).dialect.delimiter, ",", "{}", text(&padded).describe());
 }
 
-/// They line up columns where their number differs from line to line, or where none stands alone; else there are empty fields between
-/// them.
+/// They line up columns where their number differs from line to line, or where none stands alone; else there
+/// are empty fields between them.
 #[test]
 fn tabs_in_a_row_are_one_only_where_they_line_up_columns() {
     let ages: String = (1..20).map(|no| format!("Bob{}\t\t{}\tRome\n", no % 7, no * 7 % 90)).collect();

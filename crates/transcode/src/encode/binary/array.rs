@@ -1,10 +1,10 @@
-//! Arrays: `array_recv` takes the count of dimensions, whether there are NULLs, the elements' type, each dimension's
-//! length and lower bound, and the elements behind their lengths.
+//! Arrays: `array_recv` takes the count of dimensions, whether there are NULLs, the elements' type, each
+//! dimension's length and lower bound, and the elements behind their lengths.
 //!
-//! Certain is text in braces with as many levels everywhere: elements in quotes with backslashes before whatever is
-//! more than itself, or bare ones without. `array_in` in PostgreSQL's `arrayfuncs.c` was written anew in 17; what is
-//! certain is what both read alike. Explicit bounds, ragged levels and empty levels inside others are left to the
-//! server. A bare NULL is taken as one, as `array_nulls` has it by default.
+//! Certain is text in braces with as many levels everywhere: elements in quotes with backslashes before
+//! whatever is more than itself, or bare ones without. `array_in` in PostgreSQL's `arrayfuncs.c` was written
+//! anew in 17; what is certain is what both read alike. Explicit bounds, ragged levels and empty levels
+//! inside others are left to the server. A bare NULL is taken as one, as `array_nulls` has it by default.
 
 use super::out::Out;
 

@@ -1,7 +1,8 @@
-//! `bit(n)` and `varbit`: `bit_recv` and `varbit_recv` take the count of bits, and the bytes that hold them, the first
-//! bit highest; the last byte has zeros behind them. Both check the column's length as input does.
+//! `bit(n)` and `varbit`: `bit_recv` and `varbit_recv` take the count of bits, and the bytes that hold them,
+//! the first bit highest; the last byte has zeros behind them. Both check the column's length as input does.
 //!
-//! Certain are zeros and ones; `bit_in` in PostgreSQL's `varbit.c` takes hexadecimal digits behind an `x`, too.
+//! Certain are zeros and ones; `bit_in` in PostgreSQL's `varbit.c` takes hexadecimal digits behind an `x`,
+//! too.
 
 use super::out::Out;
 

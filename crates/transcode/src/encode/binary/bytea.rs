@@ -1,7 +1,7 @@
 //! `bytea`: `bytearecv` takes the bytes.
 //!
-//! Certain is the hexadecimal form without spaces, and the escape form of characters that stand for themselves.
-//! (`byteain` in PostgreSQL's `varlena.c`.)
+//! Certain is the hexadecimal form without spaces, and the escape form of characters that stand for
+//! themselves. (`byteain` in PostgreSQL's `varlena.c`.)
 
 use super::out::Out;
 use super::words::hex_byte;

@@ -1,7 +1,7 @@
 //! `date`: `date_recv` takes the days since 2000-01-01.
 //!
-//! A year of four digits, a month and a day of two, with hyphens: `DecodeDate` in PostgreSQL's `datetime.c` reads
-//! these alike under every DateStyle, because a first field of more than two digits is a year.
+//! A year of four digits, a month and a day of two, with hyphens: `DecodeDate` in PostgreSQL's `datetime.c`
+//! reads these alike under every DateStyle, because a first field of more than two digits is a year.
 
 use super::swar;
 

@@ -1,8 +1,8 @@
 //! The fields of whole records, cut as COPY cuts them, 64 bytes at a time.
 //!
-//! What COPY would refuse, and what its versions do not read alike, is not cut: then nothing comes out.
-//! The rules are those of `CopyReadLineText`, `CopyReadAttributesText` and `CopyReadAttributesCSV` in PostgreSQL's
-//! `copyfromparse.c`.
+//! What COPY would refuse, and what its versions do not read alike, is not cut: then nothing comes out. The
+//! rules are those of `CopyReadLineText`, `CopyReadAttributesText` and `CopyReadAttributesCSV` in
+//! PostgreSQL's `copyfromparse.c`.
 
 use crate::encode::attributes;
 use crate::split::block::{BLOCK_BYTES, positions_of_any};
@@ -157,8 +157,8 @@ impl<'a> Fields<'a> {
             return Some(Field { value: None, ends_record });
         }
         *value = attributes::text_value(written);
-        // Escapes can make any bytes. They mean characters of the server's encoding, whatever that of the file is, so that only
-        // ASCII is certain.
+        // Escapes can make any bytes. They mean characters of the server's encoding, whatever that of the
+        // file is, so that only ASCII is certain.
         let beyond_ascii = |bytes: &[u8]| bytes.iter().filter(|byte| !byte.is_ascii()).count();
         let is_certain = beyond_ascii(value) == beyond_ascii(written)
             && simdutf8::basic::from_utf8(value).is_ok()
@@ -212,8 +212,8 @@ impl<'a> Fields<'a> {
         at
     }
 
-    /// Goes on to the next block with special bytes; false if there is none. Once in ten fields or so: in the way of the others
-    /// it would cost them the saving of all registers.
+    /// Goes on to the next block with special bytes; false if there is none. Once in ten fields or so: in the
+    /// way of the others it would cost them the saving of all registers.
     #[inline(never)]
     fn load_next(&mut self) -> bool {
         while self.specials == 0 {

@@ -1,7 +1,8 @@
 //! `real` and `double precision`: `float4recv` and `float8recv` take IEEE 754 in network order.
 //!
-//! The server reads with `strtof` and `strtod`, which round as Rust does: to the nearest, ties to even. Numbers that
-//! overflow are refused by the server, and some of those near zero, too; both are left to it, and so are words.
+//! The server reads with `strtof` and `strtod`, which round as Rust does: to the nearest, ties to even.
+//! Numbers that overflow are refused by the server, and some of those near zero, too; both are left to it,
+//! and so are words.
 
 use super::integer::trim;
 use std::str::FromStr;

@@ -1,10 +1,11 @@
-//! PostGIS's `geometry` and `geography`: `LWGEOM_recv` and `geography_recv` take well-known binary with PostGIS's flags
-//! for further coordinates and a reference system. Both check the column's type as input does.
+//! PostGIS's `geometry` and `geography`: `LWGEOM_recv` and `geography_recv` take well-known binary with
+//! PostGIS's flags for further coordinates and a reference system. Both check the column's type as input
+//! does.
 //!
-//! Certain are hexadecimal digits of that binary, as PostGIS itself writes it. Input (`LWGEOM_in`) takes shapes that
-//! the receive function refuses: lines of one point, rings that are not closed. So the shape is walked: points,
-//! lines, polygons and collections of these, of which nothing is empty. Words are for [`wkt`]; anything else is left to
-//! the server. Rules: `lwin_wkb.c` and `liblwgeom.h` in PostGIS.
+//! Certain are hexadecimal digits of that binary, as PostGIS itself writes it. Input (`LWGEOM_in`) takes
+//! shapes that the receive function refuses: lines of one point, rings that are not closed. So the shape is
+//! walked: points, lines, polygons and collections of these, of which nothing is empty. Words are for
+//! [`wkt`]; anything else is left to the server. Rules: `lwin_wkb.c` and `liblwgeom.h` in PostGIS.
 
 use super::out::Out;
 use super::wkt;

@@ -1,8 +1,8 @@
-//! `smallint`, `integer`, `bigint` and `oid`: `int2recv`, `int4recv`, `int8recv` and `oidrecv` take the number in
-//! network order.
+//! `smallint`, `integer`, `bigint` and `oid`: `int2recv`, `int4recv`, `int8recv` and `oidrecv` take the
+//! number in network order.
 //!
-//! Of what `pg_strtoint64` in PostgreSQL's `numutils.c` accepts, decimal digits with a sign and spaces around are
-//! certain in every version. (Others came with 16: hexadecimal, underscores.)
+//! Of what `pg_strtoint64` in PostgreSQL's `numutils.c` accepts, decimal digits with a sign and spaces around
+//! are certain in every version. (Others came with 16: hexadecimal, underscores.)
 
 use super::swar;
 

@@ -1,11 +1,12 @@
-//! `interval`: `interval_recv` takes microseconds, days and months, and cuts them to the column's fields and precision
-//! as input does.
+//! `interval`: `interval_recv` takes microseconds, days and months, and cuts them to the column's fields and
+//! precision as input does.
 //!
-//! Certain are whole numbers before their units, from years down to seconds and each once, and at the end, instead of
-//! the smaller units, a time of three parts. So `1 year 2 mons -3 days +04:05:06.789`, which is what PostgreSQL
-//! itself writes. `DecodeInterval` in PostgreSQL's `datetime.c` reads these alike under every IntervalStyle but where
-//! `sql_standard` takes the first sign for everybody's. What that depends on is left to the server, and so are a time
-//! of two parts and numbers without a unit, whose meaning depends on the column.
+//! Certain are whole numbers before their units, from years down to seconds and each once, and at the end,
+//! instead of the smaller units, a time of three parts. So `1 year 2 mons -3 days +04:05:06.789`, which is
+//! what PostgreSQL itself writes. `DecodeInterval` in PostgreSQL's `datetime.c` reads these alike under every
+//! IntervalStyle but where `sql_standard` takes the first sign for everybody's. What that depends on is left
+//! to the server, and so are a time of two parts and numbers without a unit, whose meaning depends on the
+//! column.
 
 use super::time;
 

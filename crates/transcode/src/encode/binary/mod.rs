@@ -1,12 +1,12 @@
 //! Records as COPY's binary format, which the server reads at far less cost where columns are typed.
 //!
-//! Whole records of csv or text enter; rows leave with each value in the form that its type's receive function
-//! takes (one file a type). Only what the server would read to the very same value under any setting of the session
-//! is written; one value that is not certain, one field too few, and the chunk is sent as it is, so that the server
-//! decides and its words are those that the user reads.
+//! Whole records of csv or text enter; rows leave with each value in the form that its type's receive
+//! function takes (one file a type). Only what the server would read to the very same value under any setting
+//! of the session is written; one value that is not certain, one field too few, and the chunk is sent as it
+//! is, so that the server decides and its words are those that the user reads.
 //!
-//! Format: PostgreSQL documentation, COPY, "Binary Format": a signature, and for each row the count of its fields
-//! and each field behind its length in bytes, all in network order.
+//! Format: PostgreSQL documentation, COPY, "Binary Format": a signature, and for each row the count of its
+//! fields and each field behind its length in bytes, all in network order.
 
 mod array;
 mod bit;
@@ -81,8 +81,8 @@ pub struct Most {
 }
 
 impl BinaryEncoder {
-    /// For records of this format whose fields are of these types, in a session with this TimeZone. `None` where
-    /// the format says what only the server can carry out.
+    /// For records of this format whose fields are of these types, in a session with this TimeZone. `None`
+    /// where the format says what only the server can carry out.
     pub fn new(
         format: &Format,
         eol: Option<Eol>,
@@ -124,8 +124,9 @@ impl BinaryEncoder {
         BinaryEncoder { bounds: bounds.to_vec(), ..self }
     }
 
-    /// Writes as many whole rows as there is room for in `buffer`, from byte `from` of the records on, where an earlier
-    /// call left off. `None` where the records cannot be written with certainty, or one of them is longer than `buffer`.
+    /// Writes as many whole rows as there is room for in `buffer`, from byte `from` of the records on, where
+    /// an earlier call left off. `None` where the records cannot be written with certainty, or one of them is
+    /// longer than `buffer`.
     pub fn encode(&self, records: &[u8], from: usize, buffer: &mut [u8]) -> Option<Encoded> {
         let room = buffer.len().checked_sub(TRAILER.len())?;
         let mut out = Out::new(buffer.get_mut(..room)?);
@@ -147,8 +148,9 @@ impl BinaryEncoder {
         Some(Encoded { taken: records.len(), length: length + TRAILER.len(), is_done: true })
     }
 
-    /// Like [`BinaryEncoder::encode`], but a record that cannot be written with certainty is passed over: `aside` is
-    /// told its number, counted from `row`, and where it stands in the records. `None` where there is no going on.
+    /// Like [`BinaryEncoder::encode`], but a record that cannot be written with certainty is passed over:
+    /// `aside` is told its number, counted from `row`, and where it stands in the records. `None` where there
+    /// is no going on.
     pub fn encode_most(
         &self,
         rules: &Rules,
@@ -210,7 +212,8 @@ impl BinaryEncoder {
         Fields::new(&self.format, self.eol, records, from)
     }
 
-    /// Appends a value, without its length; `None` where only the server can read it, or where it is long and no text.
+    /// Appends a value, without its length; `None` where only the server can read it, or where it is long and
+    /// no text.
     pub(crate) fn write_value(&self, column: &BinaryType, value: &[u8], bytes: &mut Vec<u8>) -> Option<()> {
         const LENGTH_BYTES: usize = 4;
         if *column == BinaryType::Text {
@@ -247,8 +250,9 @@ impl BinaryEncoder {
         }
     }
 
-    /// Writes a value behind its length. Part of [`BinaryEncoder::row`] like the cutting of fields: calls, and the registers that
-    /// they save, took a fifth of all instructions (callgrind, lineitem: 1,780 million for 67 MB, so 1,580).
+    /// Writes a value behind its length. Part of [`BinaryEncoder::row`] like the cutting of fields: calls,
+    /// and the registers that they save, took a fifth of all instructions (callgrind, lineitem: 1,780 million
+    /// for 67 MB, so 1,580).
     #[inline(always)]
     fn value(&self, column: &BinaryType, value: &[u8], out: &mut Out) -> Option<()> {
         match column {
@@ -326,7 +330,8 @@ impl BinaryEncoder {
     }
 }
 
-/// `pg_type.typdelim`; domains have that of their type. Of all types that are written here PostGIS's alone have another one.
+/// `pg_type.typdelim`; domains have that of their type. Of all types that are written here PostGIS's alone
+/// have another one.
 fn element_delimiter(element: &BinaryType) -> u8 {
     if *element == BinaryType::Geometry { b':' } else { b',' }
 }

@@ -1,9 +1,11 @@
-//! `inet`, `cidr`, `macaddr` and `macaddr8`: `network_recv` takes the family, the length of the mask, whether it is a
-//! `cidr`, the count of the address's bytes, and these; `macaddr_recv` and `macaddr8_recv` take the bytes.
+//! `inet`, `cidr`, `macaddr` and `macaddr8`: `network_recv` takes the family, the length of the mask, whether
+//! it is a `cidr`, the count of the address's bytes, and these; `macaddr_recv` and `macaddr8_recv` take the
+//! bytes.
 //!
-//! Certain are whole addresses, of four decimal or eight hexadecimal parts or with `::`, and the mask's length behind
-//! a slash: `network_in` in PostgreSQL's `network.c` (and `inet_net_pton.c`) reads these as everybody does. Hardware
-//! addresses are certain as pairs of digits with colons or hyphens (`macaddr.c`, `macaddr8.c`).
+//! Certain are whole addresses, of four decimal or eight hexadecimal parts or with `::`, and the mask's
+//! length behind a slash: `network_in` in PostgreSQL's `network.c` (and `inet_net_pton.c`) reads these as
+//! everybody does. Hardware addresses are certain as pairs of digits with colons or hyphens (`macaddr.c`,
+//! `macaddr8.c`).
 
 use super::out::Out;
 use super::words::hex_byte;

@@ -1,5 +1,6 @@
-//! `numeric`: `numeric_recv` takes the count of digits to the base of 10,000, the weight of the first, the sign, the
-//! digits behind the point that are shown, and the digits; it rounds to the column's precision as input does.
+//! `numeric`: `numeric_recv` takes the count of digits to the base of 10,000, the weight of the first, the
+//! sign, the digits behind the point that are shown, and the digits; it rounds to the column's precision as
+//! input does.
 //!
 //! Source: `numeric_recv` and `set_var_from_str` in PostgreSQL's `numeric.c`.
 
@@ -30,8 +31,8 @@ pub(super) fn write_sized(value: &[u8], out: &mut Out) -> Option<()> {
     }
 }
 
-/// Up to eight digits and a point without a sign: the value behind its length, and how many of the bytes it takes. What is
-/// written otherwise may still be a number.
+/// Up to eight digits and a point without a sign: the value behind its length, and how many of the bytes it
+/// takes. What is written otherwise may still be a number.
 #[inline]
 fn short_and_plain(value: &[u8]) -> Option<([u8; LENGTH_BYTES + HEAD_BYTES + 8], usize)> {
     let (word, point) = swar::without(swar::word(value)?, b'.');

@@ -1,8 +1,9 @@
-//! Ranges: `range_recv` takes a byte of flags, and each bound that there is behind its length. It brings ranges of
-//! whole numbers and days into their one form as input does.
+//! Ranges: `range_recv` takes a byte of flags, and each bound that there is behind its length. It brings
+//! ranges of whole numbers and days into their one form as input does.
 //!
 //! The text is that of `range_parse` in PostgreSQL's `rangetypes.c`: `empty`, or two bounds in brackets or
-//! parentheses. A bound that is not there is infinite, quotes keep what would end it, and spaces belong to it.
+//! parentheses. A bound that is not there is infinite, quotes keep what would end it, and spaces belong to
+//! it.
 
 use super::out::Out;
 
@@ -47,7 +48,8 @@ pub(super) fn write(
     out.put_at(at, [flags])
 }
 
-/// A bound, which none is infinite, and what stands behind it. Its quotes are undone in `unquoted`, where it has any.
+/// A bound, which none is infinite, and what stands behind it. Its quotes are undone in `unquoted`, where it
+/// has any.
 fn split_bound<'a: 'b, 'b>(
     text: &'a [u8],
     unquoted: &'b mut Vec<u8>,

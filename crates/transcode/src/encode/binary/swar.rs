@@ -1,7 +1,7 @@
 //! Up to eight decimal digits at once, in one machine word.
 //!
-//! The first byte is the lowest of the word. Method: three multiplications add up neighbours, then pairs, then fours (Lemire,
-//! "Quickly parsing eight digits", 2018).
+//! The first byte is the lowest of the word. Method: three multiplications add up neighbours, then pairs,
+//! then fours (Lemire, "Quickly parsing eight digits", 2018).
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const TOPS: u64 = 0x80 * ONES;

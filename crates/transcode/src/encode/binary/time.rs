@@ -1,9 +1,9 @@
-//! `time` and `timetz`: `time_recv` takes microseconds since midnight, `timetz_recv` behind them the seconds *west*
-//! of Greenwich. Both round to the column's precision as input does.
+//! `time` and `timetz`: `time_recv` takes microseconds since midnight, `timetz_recv` behind them the seconds
+//! *west* of Greenwich. Both round to the column's precision as input does.
 //!
-//! Hours and minutes of two digits, seconds with up to six behind the point, and an offset of hours or of hours and
-//! minutes: `DecodeTime` and `DecodeTimezone` in PostgreSQL's `datetime.c` read these alike under every setting.
-//! Seconds of 60, hours of 24 and offsets beyond the world's are left to the server.
+//! Hours and minutes of two digits, seconds with up to six behind the point, and an offset of hours or of
+//! hours and minutes: `DecodeTime` and `DecodeTimezone` in PostgreSQL's `datetime.c` read these alike under
+//! every setting. Seconds of 60, hours of 24 and offsets beyond the world's are left to the server.
 
 use super::date::two_digits;
 use super::swar;

@@ -1,8 +1,8 @@
-//! pgvector's `vector`: `vector_recv` takes the count of numbers, two bytes of zero, and the numbers as `real`s. It
-//! checks the column's dimensions as input does.
+//! pgvector's `vector`: `vector_recv` takes the count of numbers, two bytes of zero, and the numbers as
+//! `real`s. It checks the column's dimensions as input does.
 //!
-//! Certain are decimal numbers with commas between in brackets: `vector_in` in pgvector's `vector.c` reads them with
-//! `strtof`, as `real` is read.
+//! Certain are decimal numbers with commas between in brackets: `vector_in` in pgvector's `vector.c` reads
+//! them with `strtof`, as `real` is read.
 
 use super::{float, out::Out};
 

@@ -1,9 +1,9 @@
-//! Well-known text, as PostGIS writes it with a reference system before it or without: written in well-known binary,
-//! which `LWGEOM_recv` and `geography_recv` check as input checks the text.
+//! Well-known text, as PostGIS writes it with a reference system before it or without: written in well-known
+//! binary, which `LWGEOM_recv` and `geography_recv` check as input checks the text.
 //!
-//! Certain are points, lines, polygons and collections of these, none empty, with plain decimal numbers; lines of two
-//! points at least and rings that end where they begin. PostGIS reads numbers with `atof`, which rounds as Rust does.
-//! Rules: `lwin_wkt_lex.l`, `lwin_wkt_parse.y` and `lwin_wkt.c` in PostGIS.
+//! Certain are points, lines, polygons and collections of these, none empty, with plain decimal numbers;
+//! lines of two points at least and rings that end where they begin. PostGIS reads numbers with `atof`, which
+//! rounds as Rust does. Rules: `lwin_wkt_lex.l`, `lwin_wkt_parse.y` and `lwin_wkt.c` in PostGIS.
 
 use super::geometry::{
     COLLECTION, DEPTH_MAX, FLAG_M, FLAG_SRID, FLAG_Z, LINE, LINE_POINTS_MIN, MULTI_LINE, MULTI_POINT,

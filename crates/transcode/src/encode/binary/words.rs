@@ -2,8 +2,8 @@
 
 use std::array;
 
-/// `boolean`: `boolrecv` takes a byte. The spellings are those of `parse_bool_with_len` in PostgreSQL's `bool.c`, but
-/// for abbreviations that hardly anybody writes.
+/// `boolean`: `boolrecv` takes a byte. The spellings are those of `parse_bool_with_len` in PostgreSQL's
+/// `bool.c`, but for abbreviations that hardly anybody writes.
 pub(super) fn boolean(value: &[u8]) -> Option<bool> {
     let is = |words: &[&[u8]]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
     if is(&[b"t", b"f", b"true", b"false"]) {

@@ -118,7 +118,8 @@ fn arrays_of_enums() {
     });
 }
 
-/// What the domains say, their own and that of what they are made of, decides on the value as their type has rounded or padded it.
+/// What the domains say, their own and that of what they are made of, decides on the value as their type has
+/// rounded or padded it.
 const DOMAINS_SQL: &str = "\
     CREATE DOMAIN amount AS numeric(9,2) NOT NULL CHECK (VALUE >= 0); \
     CREATE DOMAIN small AS amount CHECK (VALUE < 1000); \

@@ -1,4 +1,5 @@
-//! Types of extensions, where these are installed: `citext`, pgvector's `vector`, PostGIS's `geometry` and `geography`.
+//! Types of extensions, where these are installed: `citext`, pgvector's `vector`, PostGIS's `geometry` and
+//! `geography`.
 
 use super::{near, same_as_csv_in, same_as_csv_where, words::text};
 use fastrand::Rng;

@@ -1,11 +1,11 @@
 //! Values that the client writes in COPY's binary and text formats, against the server's own reading of csv.
 //!
-//! For every type, random values (edge values, every spelling that is accepted, and near misses) are written as
-//! binary where the client is certain, and as COPY text, and loaded; the same values are loaded as csv. The tables
-//! must be the same, bit for bit, or all loads be refused, in every version and under settings that are nobody's
-//! defaults. What is read from text must be written as what is read from csv is.
-//! `HOWDAH_BINARY_VALUES` says how many values of each type, `HOWDAH_BINARY_SEED` which; with `HOWDAH_EVERY_TYPE=1` a type that no
-//! server has is a failure.
+//! For every type, random values (edge values, every spelling that is accepted, and near misses) are written
+//! as binary where the client is certain, and as COPY text, and loaded; the same values are loaded as csv.
+//! The tables must be the same, bit for bit, or all loads be refused, in every version and under settings
+//! that are nobody's defaults. What is read from text must be written as what is read from csv is.
+//! `HOWDAH_BINARY_VALUES` says how many values of each type, `HOWDAH_BINARY_SEED` which; with
+//! `HOWDAH_EVERY_TYPE=1` a type that no server has is a failure.
 
 mod bits;
 mod containers;
@@ -87,7 +87,8 @@ fn same_as_csv_in(
     }
 }
 
-/// No server has the extension that the type is of. What is printed by a test that passes is not shown, this is.
+/// No server has the extension that the type is of. What is printed by a test that passes is not shown, this
+/// is.
 fn say_untried(sql_type: &str) {
     let message = format!(
         "NOT TRIED: {sql_type}, whose extension no server has (cargo xtask servers adds PostGIS as root)"
