@@ -71,12 +71,17 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 pub(crate) async fn load_planned(context: &Context, planned: Planned, tried: &Tried) -> Result<Outcome> {
     context.connection.tell_of_waits(&context.listener);
     context.connection.be_patient_for(Duration::from_millis(planned.plan.job.retry_for_ms));
-    let plan = (planned.plan.job.if_done == IfDone::Ok).then(|| planned.plan.clone());
+    let plan = planned.plan.clone();
+    let began = matches!(planned.history, History::Fresh | History::Begun(_));
     let mut outcome = Box::pin(try_planned(context, planned, tried)).await;
-    if let (Some(plan), Some(told)) = (plan, done::is_told(&outcome).cloned())
-        && !done::only_bytes_tell(&plan)
-    {
-        outcome = context.stop.guard(done::account(context, &plan, &told)).await;
+    if let Some(told) = done::is_told(&outcome).cloned() {
+        if began {
+            // The run that has ended the job left to this one, which held it still, what they share.
+            settle_done(context, &plan).await;
+        }
+        if plan.job.if_done == IfDone::Ok && !done::only_bytes_tell(&plan) {
+            outcome = context.stop.guard(done::account(context, &plan, &told)).await;
+        }
     }
     context.connection.end_now().await;
     outcome

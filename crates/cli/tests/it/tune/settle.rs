@@ -138,3 +138,36 @@ fn a_run_whose_job_is_held_by_another_says_who_is_to_put_back() {
     restore(&database).run(PATIENCE).expect_code(0);
     assert_eq!((held(&database), schema(&database)), (0, before), "{told}");
 }
+
+/// The second run holds the job when the first one ends, and is told behind that that the job is done.
+#[test]
+fn a_run_that_is_told_that_its_job_is_done_puts_back_what_was_left_to_it() {
+    let (database, _files, source, _) = prepared(15);
+    database.sql(PLAIN_SCHEMA);
+    let before = schema(&database);
+    database.sql(GATE);
+    let load = load(&database, &source, "table").args(["--indexes", "keep"]);
+    let mut first = load.spawn();
+    assert!(wait_for(&database, &mut first, HELD, 2), "{}", first.stderr_so_far());
+    // A run that begins waits at its row in the ledger; one that ends does not.
+    database.sql(
+        "CREATE TABLE row_gate AS SELECT 1; \
+         CREATE FUNCTION wait_at_row() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN WHILE EXISTS (SELECT FROM public.row_gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END'; \
+         CREATE TRIGGER wait BEFORE INSERT ON howdah.job FOR EACH ROW EXECUTE FUNCTION wait_at_row()",
+    );
+    let mut second = load.spawn();
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' \
+        AND query LIKE '%INSERT INTO \"howdah\".job %' AND datname = current_database()";
+    assert!(wait_for(&database, &mut second, waits, 1), "{}", second.stderr_so_far());
+    database.sql("DELETE FROM gate");
+    let told = first.wait(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("another run of this job holds it still"), "{told}");
+    assert_eq!(held(&database), 2, "{told}");
+    database.sql("DELETE FROM row_gate");
+    let told = second.wait(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("this job finished"), "{told}");
+    database
+        .sql("DROP TABLE gate, row_gate; DROP FUNCTION wait() CASCADE; DROP FUNCTION wait_at_row() CASCADE");
+    assert_eq!((held(&database), schema(&database)), (0, before), "{told}");
+}
