@@ -8,7 +8,7 @@ use crate::feed::Opened;
 use crate::guards::Guard;
 use crate::indexes::restore_command;
 use crate::left_behind::Left;
-use crate::locate::line::{add_lines, with_line};
+use crate::locate::line::{tell_places, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
 use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
@@ -503,9 +503,7 @@ async fn account(
     }
     let status = error.as_ref().map_or(Status::Done, ended_by);
     let mut summary = run.tally.summary(&run.plan, status);
-    if status != Status::Interrupted {
-        add_lines(run, &mut summary.left_out).await;
-    }
+    tell_places(run, &mut summary.left_out, status != Status::Interrupted).await;
     Outcome { summary, error, written }
 }
 

@@ -22,6 +22,7 @@ use howdah_target::salvage::{
 };
 use howdah_target::session::Session;
 use howdah_transcode::split::Rules;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -135,7 +136,18 @@ pub(crate) async fn store_rest(
     run.probes.saw(table_no, probe.as_deref(), &broken, salvage.had_to_ask());
     run.probes.set_inserted(table_no, salvage.had_to_insert());
     let rejects = rejects(run, chunk, refused).await;
-    Ok((salvage.commit(&rejects).await?, rejects))
+    let outcome = salvage.commit(&as_kept(run, chunk.origin.file_no, &rejects)).await?;
+    Ok((outcome, rejects))
+}
+
+/// As the ledger keeps them, for people who look at the file: bytes of what it was converted to are not told.
+/// A check forgets its ledger, and finds lines by them before.
+pub(crate) fn as_kept<'a>(run: &Run, file_no: u32, rejects: &'a [Reject]) -> Cow<'a, [Reject]> {
+    if run.plan.table_of(file_no).recode.is_none() || run.plan.job.arrival.check {
+        return Cow::Borrowed(rejects);
+    }
+    let kept = rejects.iter().map(|reject| Reject { byte: None, ..reject.clone() });
+    Cow::Owned(kept.collect())
 }
 
 /// Finds the record that a policy, a foreign key, a deferred constraint or a trigger behind the rows refuses,

@@ -127,6 +127,13 @@ impl Error {
         self
     }
 
+    /// Takes the byte away, where it says nothing to whoever looks at the file.
+    #[must_use]
+    pub fn without_byte(mut self) -> Error {
+        self.0.place.byte = None;
+        self
+    }
+
     /// Adds the file; kept if one is known.
     #[must_use]
     pub fn in_file(self, file: impl Into<String>) -> Error {

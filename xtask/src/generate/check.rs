@@ -41,7 +41,7 @@ const KEYS: &[(&str, &str)] = &[
     ),
     (
         "findings[].first[].byte",
-        "Its first byte in the plain file; null where that cannot be told, as of pipes",
+        "Its first byte in the plain file; null where that cannot be told, as of pipes and of files in UTF-16",
     ),
     (
         "findings[].first[].first_file",

@@ -42,7 +42,7 @@ An error is one line on standard error, and what can be done about it a second o
     hint: ...
 
 `line` is the line in which the record begins, as an editor counts; `record` counts data records from 1, without the header; `byte` is the offset of the record's first byte in the plain
-(decompressed) file: `tail -c +48113 t.csv | head -1` shows it. Values are never printed: where the server quotes one,
+(decompressed) file: `tail -c +48113 t.csv | head -1` shows it (of a file in UTF-16, or another encoding that the server cannot read, none is told). Values are never printed: where the server quotes one,
 `\"...\"` stands in its place.
 
 ## Kinds of errors

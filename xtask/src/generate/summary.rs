@@ -56,7 +56,10 @@ const KEYS: &[(&str, &str)] = &[
         "left_out[].line",
         "The line in which it begins, from 1, as an editor counts; null where that cannot be told soon, as of pipes and behind the first GiB",
     ),
-    ("left_out[].byte", "Its first byte in the plain file; null where that cannot be told"),
+    (
+        "left_out[].byte",
+        "Its first byte in the plain file; null where that cannot be told, as of files in UTF-16",
+    ),
     ("left_out[].column", "The column whose value the table refused; null where none is named"),
     (
         "left_out[].sqlstate",

@@ -2,7 +2,7 @@
 
 use crate::auto::{load, shape};
 use crate::scene::{Files, PATIENCE};
-use howdah_testkit::Server;
+use howdah_testkit::{HowdahCommand, Server};
 
 #[test]
 fn partitions_are_made_for_files_in_other_encodings() {
@@ -227,5 +227,38 @@ fn an_encoding_that_the_server_alone_reads_is_told_as_such_where_records_are_rew
             refused.contains(&format!("hint: convert the files: iconv -f {encoding} -t UTF-8")),
             "{refused}"
         );
+    }
+}
+
+/// The bytes that howdah counts are those of the text that it makes of such a file: they would lead whoever
+/// looks at the file to another record.
+#[test]
+fn no_byte_is_told_of_files_that_are_converted_but_the_line() {
+    let files = Files::new();
+    let text: String = (0..100).map(|id| format!("{id},zo\u{eb}\n")).collect();
+    let text = format!("id,note\n{text}").replace("50,zo\u{eb}\n", "50,zo\u{eb},5,6\n");
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let source = files.put("t.csv", &wide);
+    let narrow = files.put("n.csv", &text.chars().map(|c| c as u8).collect::<Vec<u8>>());
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int, note text)");
+    let byte = "id,note\n".len() + (0..50).map(|id| format!("{id},zo.\n").len()).sum::<usize>();
+    for (encoding, source, byte) in [("UTF-16LE", &source, None), ("LATIN1", &narrow, Some(byte))] {
+        let given = |load: HowdahCommand| load.args(["--encoding", encoding]).arg(source);
+        let place = match byte {
+            Some(byte) => format!("line 52, record 51, byte {byte}"),
+            None => "line 52, record 51:".to_owned(),
+        };
+        let load = || given(load(&database).args(["--table", "t", "--force"]));
+        let refused = load().run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains(&place), "{encoding}: {refused}");
+        let kept = load().args(["--on-error", "skip"]).run(PATIENCE).expect_code(3).stderr;
+        assert!(
+            kept.contains("record 51") && kept.contains(", byte ") == byte.is_some(),
+            "{encoding}: {kept}"
+        );
+        let stored = database.value("SELECT coalesce(start_byte::text, '') FROM howdah.reject");
+        assert_eq!(stored, byte.map(|byte| byte.to_string()).unwrap_or_default(), "{encoding}");
+        database.sql("DROP SCHEMA howdah CASCADE; TRUNCATE t");
     }
 }

@@ -3,7 +3,7 @@
 
 use super::findings::{self, Counted, FIRST, Findings};
 use super::reread::Files;
-use crate::locate::line::{WITHIN, lines};
+use crate::locate::line::{WITHIN, hide_bytes, lines};
 use crate::pipeline::Run;
 use crate::spot::Spots;
 use howdah_model::summary::Status;
@@ -46,6 +46,8 @@ pub(super) async fn report(
         // They are a help, and worth no more waiting.
         let _ = timeout_at(deadline, add_lines(run, &mut report.findings)).await;
     }
+    let places = report.findings.iter_mut().flat_map(|finding| &mut finding.first);
+    hide_bytes(run, places.map(|place| (place.file.as_str(), &mut place.byte)));
     Ok(report)
 }
 

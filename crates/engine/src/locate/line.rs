@@ -24,8 +24,28 @@ const PLAIN_BYTES_MAX: u64 = 1 << 30;
 /// Bytes read at a time.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// The error with the line of its record.
+/// The error with the line of its record. Bytes are those of the text that a file was converted to, where it
+/// was: they lead to its line, and to nothing in the file.
 pub(crate) async fn with_line(run: &Run, error: Error) -> Error {
+    let error = line_added(run, error).await;
+    let is_converted = error.place().file.as_deref().is_some_and(|file| is_converted(run, file));
+    if is_converted { error.without_byte() } else { error }
+}
+
+/// Takes the bytes away that lead to nothing in the file.
+pub(crate) fn hide_bytes<'a>(run: &Run, places: impl Iterator<Item = (&'a str, &'a mut Option<u64>)>) {
+    for (location, byte) in places {
+        *byte = byte.filter(|_| !is_converted(run, location));
+    }
+}
+
+/// The file that is told so is read in another encoding than its own.
+fn is_converted(run: &Run, location: &str) -> bool {
+    let file = run.plan.files.iter().find(|file| file.location == location);
+    file.is_some_and(|file| run.plan.table(file.table_no).recode.is_some())
+}
+
+async fn line_added(run: &Run, error: Error) -> Error {
     let place = error.place();
     let (Some(location), Some(_), Some(byte), None) = (&place.file, place.record, place.byte, place.line)
     else {
@@ -36,9 +56,17 @@ pub(crate) async fn with_line(run: &Run, error: Error) -> Error {
     error.at(Place { line, ..Place::default() })
 }
 
+/// Tells where records that were left out stand: with the lines, if `reads` allows that.
+pub(crate) async fn tell_places(run: &Run, left_out: &mut [LeftOut], reads: bool) {
+    if reads {
+        add_lines(run, left_out).await;
+    }
+    hide_bytes(run, left_out.iter_mut().map(|out| (out.file.as_str(), &mut out.byte)));
+}
+
 /// Adds the lines of records that were left out. They are a help, and worth no more waiting than a moment for
 /// all of them.
-pub(crate) async fn add_lines(run: &Run, left_out: &mut [LeftOut]) {
+async fn add_lines(run: &Run, left_out: &mut [LeftOut]) {
     let mut wanted: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for out in &*left_out {
         wanted.entry(&out.file).or_default().extend(out.byte);

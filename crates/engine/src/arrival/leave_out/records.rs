@@ -7,6 +7,7 @@ use crate::check::reread::Files;
 use crate::feed::eol_of_chunk;
 use crate::pipeline::Run;
 use crate::plan::chunk_format;
+use crate::rejects::as_kept;
 use crate::spot::{Spot, Spots};
 use bytes::{BufMut, Bytes, BytesMut};
 use howdah_model::{Eol, Error, ErrorKind, Place, Reject, Result};
@@ -127,7 +128,8 @@ impl<'a> Records<'a> {
             rejects.push(Reject { record, byte, bytes, as_in_file, error });
         }
         self.note_first(file_no, &rejects);
-        self.ledger.reject_later(session, &self.run.plan.job_id, receipt.chunk(), &rejects).await
+        let kept = as_kept(self.run, file_no, &rejects);
+        self.ledger.reject_later(session, &self.run.plan.job_id, receipt.chunk(), &kept).await
     }
 
     fn note_first(&mut self, file_no: u32, rejects: &[Reject]) {
