@@ -7,6 +7,7 @@
 //! have no such table. It is written into the journal in the transaction that makes it. Autovacuum leaves it
 //! alone: it is read once.
 
+mod defaults;
 mod names;
 pub(crate) mod own;
 
@@ -63,12 +64,14 @@ struct Column {
     type_name: String,
     collation: Option<String>,
     not_null: bool,
+    default: Option<String>,
 }
 
 impl Column {
     fn sql(&self) -> String {
         let not_null = if self.not_null { " NOT NULL" } else { "" };
-        format!("{} {}{not_null}", quote_ident(&self.name), self.type_sql())
+        let default = self.default.as_ref().map(|default| format!(" DEFAULT {default}")).unwrap_or_default();
+        format!("{} {}{not_null}{default}", quote_ident(&self.name), self.type_sql())
     }
 
     fn type_sql(&self) -> String {
@@ -138,7 +141,8 @@ async fn make_once(
     let run = async |sql: &str| session.client().batch_execute(sql).await.map_err(fail);
     run(&format!("BEGIN ISOLATION LEVEL READ COMMITTED; {DURABLE_SQL}; {OWN_TABLESPACE_SQL}")).await?;
     ledger.check_rights(session, true).await?;
-    let columns = columns(session, plan, key).await?;
+    let mut columns = columns(session, plan, key).await?;
+    defaults::give(session, plan, staging, &mut columns).await?;
     let kept = kept_as(session, plan, &plan.table.relation).await?;
     let beside = borders(staging, key);
     let name = quote_relation(&staging.relation);
@@ -302,6 +306,7 @@ async fn columns(session: &Session, plan: &TablePlan, key: &[String]) -> Result<
         type_name: row.get(1),
         collation: row.get(2),
         not_null: row.get(3),
+        default: None,
     };
     Ok(rows.iter().map(column).chain(made).collect())
 }
@@ -337,6 +342,7 @@ fn columns_to_be(plan: &TablePlan) -> Vec<Column> {
             type_name: column.type_name.clone(),
             collation: None,
             not_null: key.contains(&&column.name),
+            default: None,
         })
         .collect()
 }

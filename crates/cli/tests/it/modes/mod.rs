@@ -3,6 +3,7 @@
 
 mod atomic;
 mod beside;
+mod defaults;
 mod freeze;
 mod gone;
 mod kept_one;
