@@ -316,6 +316,7 @@ async fn place(
         .map(|(table_no, head)| file_plan(head, *table_no, &tables[*table_no as usize]))
         .collect();
     arrival::number_inputs(&mut plan.files, &order, &tables)?;
+    arrival::expect_all_records(job, &plan.files)?;
     plan.tables = tables;
     Ok(placed)
 }

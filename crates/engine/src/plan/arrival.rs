@@ -9,7 +9,7 @@ use howdah_model::arrival::{PLACED_FILES_MAX, PlaceColumn};
 use howdah_model::plan::{FilePlan, TablePlan};
 use howdah_model::{
     Arrival, Error, ErrorKind, Job, Keep, LedgerChoice, Mode, OnError, Relation, RelationKind, Result,
-    StagingPlan,
+    StagingPlan, counted,
 };
 use howdah_target::arrival::table::Into;
 use howdah_target::rewrite::Event;
@@ -89,6 +89,26 @@ pub(super) fn number_inputs(files: &mut [FilePlan], order: &[String], tables: &[
         files[no].input_no = input_no;
     }
     Ok(())
+}
+
+/// Of a line that is only guessed to be no record nobody knows whether the row that it would speak for is to
+/// stay.
+///
+/// # Errors
+/// Record, for the first file with such lines, where rows are deleted that no record speaks for.
+pub(super) fn expect_all_records(job: &Job, files: &[FilePlan]) -> Result<()> {
+    let is_asked = job.arrival.delete_missing && !job.force;
+    let doubted = files.iter().find(|file| file.record_like > 0).filter(|_| is_asked);
+    let Some(file) = doubted else { return Ok(()) };
+    let lines = counted(file.record_like, "line");
+    let message = format!(
+        "{lines} before or behind the table that could be records are taken for titles, totals, notes or blank lines, and \
+         --delete-missing would delete what they speak for"
+    );
+    Err(Error::new(ErrorKind::Record, message).in_file(&file.location).with_hint(
+        "--format csv or text takes every line for a record; if they are none, take them out of the file, or give \
+         --force",
+    ))
 }
 
 /// Places of records behind these would be those of other records.

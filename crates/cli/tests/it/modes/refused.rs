@@ -150,6 +150,31 @@ fn an_empty_source_does_not_empty_a_table_by_itself() {
 }
 
 #[test]
+fn no_row_is_deleted_for_a_line_that_is_only_guessed_to_be_no_record() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,amount\na,1\nb,2\nc,3\nTotal,6\n");
+    let database = Server::shared(15).database();
+    database
+        .sql("CREATE TABLE t (id text PRIMARY KEY, amount int); INSERT INTO t VALUES ('Total', 5), ('z', 0)");
+    let keys = "SELECT string_agg(id, ' ' ORDER BY id COLLATE \"C\") FROM t";
+    let load =
+        || crate::auto::load(&database).args(["--table", "t", "--mode", "merge", "--key", "id"]).arg(&source);
+    let told = load().arg("--delete-missing").run(PATIENCE).expect_code(1).stderr;
+    assert!(told.contains("1 line before or behind the table that could be records"), "{told}");
+    assert_eq!(database.value(keys), "Total z");
+    let told = load().run(PATIENCE).expect_code(0).stderr;
+    assert!(
+        told.contains("1 line before or behind the table that could be a record is not loaded"),
+        "{told}"
+    );
+    assert_eq!(database.value(keys), "Total a b c z");
+    load().args(["--delete-missing", "--format", "csv", "--header"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value(keys), "Total a b c");
+    load().args(["--delete-missing", "--force"]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value(keys), "a b c");
+}
+
+#[test]
 fn rows_that_the_table_refuses_leave_nothing_behind() {
     let files = Files::new();
     let source = files.put("a.csv", b"id,note\n1,x\n2,bad\n");
