@@ -76,7 +76,7 @@ async fn try_plans(context: &Context, job: Job, prepare: impl Fn(Planned) -> Pla
             return outcome;
         }
         context.tell(match is_elsewhere {
-            true => "others have replaced a table of this load since it was planned: planning it anew",
+            true => "others have made, changed or replaced a table of this load since it was planned: planning it anew",
             false => "others have loaded files of this load since it was planned: planning it anew",
         });
     }

@@ -41,7 +41,7 @@ pub(crate) struct Tried {
     pub(crate) holder_pid: AtomicI32,
     /// Others have loaded files of the plan since it was made; one that is made now may leave these out.
     pub(crate) is_outdated: AtomicBool,
-    /// Others have put another table in the place of one since the plan was made.
+    /// Others have made or changed a table, or put another one in its place, since the plan was made.
     pub(crate) is_elsewhere: AtomicBool,
 }
 

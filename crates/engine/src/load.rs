@@ -26,7 +26,7 @@ use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt, Relation,
-    Result, Summary, TableChange, TablePlan, Verify,
+    Result, Summary, TableChange, TablePlan, Verify, sqlstate,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
@@ -263,7 +263,7 @@ fn rows_before(history: &History) -> u64 {
 async fn open_ledger(beginning: Beginning<'_>, session: &Session, footing: Option<Footing>) -> Result<Noted> {
     let Beginning { context, ledger, plan, tried, reads_rejects, .. } = beginning;
     let Some((ledger, footing)) = ledger.zip(footing) else {
-        make_tables(session, None, plan).await?;
+        make_tables(session, None, plan, tried).await?;
         return Ok(Noted { files: taken::files(session, plan).await?, ..Noted::default() });
     };
     ledger.ensure_on(session, footing).await?;
@@ -280,8 +280,8 @@ async fn open_ledger(beginning: Beginning<'_>, session: &Session, footing: Optio
 
 /// What is done and read when the job has begun.
 async fn take_part(beginning: Beginning<'_>, session: &Session, ledger: &Ledger) -> Result<Noted> {
-    let Beginning { context, plan, lacks, .. } = beginning;
-    make_tables(session, Some(ledger), plan).await?;
+    let Beginning { context, plan, tried, lacks, .. } = beginning;
+    make_tables(session, Some(ledger), plan, tried).await?;
     if !lacks {
         Box::pin(expect_whole(context, session, plan)).await?;
     }
@@ -340,9 +340,19 @@ pub(crate) fn being_restored(job_id: &str) -> Error {
 
 /// Tables that were planned and are not there are made; those that are there are changed as planned, each
 /// once, however many kinds of files go there.
-async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan) -> Result<()> {
+async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan, tried: &Tried) -> Result<()> {
     let mut made = Vec::new();
     let done = make_each(session, plan, &mut made).await;
+    let by_others = [Some(sqlstate::DUPLICATE_TABLE), Some(sqlstate::DUPLICATE_COLUMN)];
+    let by_others =
+        |error: &&Error| error.kind() == ErrorKind::Table && by_others.contains(&error.sqlstate());
+    if done.as_ref().err().filter(by_others).is_some() {
+        tried.is_elsewhere.store(true, Relaxed);
+        if let Some(ledger) = ledger {
+            ledger.withdraw(session, &plan.job_id).await?;
+        }
+        return done;
+    }
     let noted = match ledger.filter(|_| !made.is_empty()) {
         Some(ledger) => ledger.made(session, &plan.job_id, &made).await,
         None => Ok(()),
@@ -362,7 +372,8 @@ async fn make_each<'p>(
         if !seen.insert(relation) {
             continue;
         }
-        if let Some(create) = &table.create {
+        // What an earlier run has made has its OID in the plan.
+        if let Some(create) = table.create.as_ref().filter(|_| table.table.oid == 0) {
             define::create_table(session, relation, create).await?;
             made.push((no, relation));
         }

@@ -63,6 +63,8 @@ pub const SYNTAX_ERROR: &str = "42601";
 pub const INVALID_NAME: &str = "42602";
 /// `undefined_column`
 pub const UNDEFINED_COLUMN: &str = "42703";
+/// `duplicate_column`
+pub const DUPLICATE_COLUMN: &str = "42701";
 /// `undefined_object`
 pub const UNDEFINED_OBJECT: &str = "42704";
 /// `duplicate_object`

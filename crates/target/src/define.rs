@@ -3,6 +3,8 @@
 //! Names are quoted here. Types come as SQL writes them: inferred ones are howdah's own words, those of an
 //! option are checked to be a type before they stand in a statement.
 
+mod likeness;
+
 use crate::copy::judge::judge;
 use crate::copy::server_error::safe_message;
 use crate::error::{server_error, session_error};
@@ -14,29 +16,31 @@ use std::collections::BTreeSet;
 use tokio_postgres::error::DbError;
 use tokio_postgres::types::Type;
 
-/// Makes the table, unless another run of the same job has made it in the meantime.
+/// Makes the table, unless somebody has made the same in the meantime.
 ///
 /// # Errors
-/// Table, when the server refuses it; those of the session.
+/// Table, with 42P07 where the one that was made has other columns or another key, and without where the
+/// server refuses it; those of the session.
 pub async fn create_table(session: &Session, relation: &Relation, table: &NewTable) -> Result<()> {
     let sql = create_sql(relation, table);
     let mut tries = 1;
     loop {
         match session.client().batch_execute(&sql).await {
             Ok(()) => return Ok(()),
-            Err(error) if tries < CREATE_TRIES && was_overtaken(&error) => tries += 1,
-            Err(error) => return Err(refused(&error, relation, "made")),
+            Err(error) if !was_overtaken(&error) => return Err(refused(&error, relation, "made")),
+            Err(_) if likeness::is_like(session, relation, table).await? => return Ok(()),
+            Err(_) if tries < CREATE_TRIES => tries += 1,
+            Err(_) => return Err(likeness::made_otherwise(relation)),
         }
     }
 }
 
-/// The second try finds the table that the first one stumbled upon; more are for one that is dropped and made
-/// anew.
+/// More than one are for a table that is dropped and made anew.
 const CREATE_TRIES: u32 = 3;
 
-/// IF NOT EXISTS looks for the table before it takes any lock. Whoever makes the same table meanwhile is
-/// noticed by the unique indexes of the catalogs (23505, which waits until the other has committed), or by
-/// the names of the table, its type or its index being taken (42P07, 42710).
+/// Whoever makes the same table meanwhile is noticed by the unique indexes of the catalogs (23505, which
+/// waits until the other has committed), or by the names of the table, its type or its index being taken
+/// (42P07, 42710).
 fn was_overtaken(error: &tokio_postgres::Error) -> bool {
     let Some(db) = error.as_db_error() else { return false };
     match db.code().code() {
@@ -53,14 +57,15 @@ pub fn create_sql(relation: &Relation, table: &NewTable) -> String {
     if !table.primary_key.is_empty() {
         parts.push(format!("PRIMARY KEY ({})", quote_columns(&table.primary_key)));
     }
-    format!("CREATE TABLE IF NOT EXISTS {} ({})", quote_relation(relation), parts.join(", "))
+    format!("CREATE TABLE {} ({})", quote_relation(relation), parts.join(", "))
 }
 
 /// Adds a column. The lock is waited for no longer than `lock_timeout_ms`, since readers queue behind it.
 ///
 /// # Errors
-/// Server with 55P03 when the table was not free within the time, which may pass; Table, when the server
-/// refuses it; those of the session.
+/// Server with 55P03 when the table was not free within the time, which may pass; Table, with 42701 where
+/// somebody has added a column of this name and another type since, and without where the server refuses it;
+/// those of the session.
 pub async fn add_column(
     session: &Session,
     relation: &Relation,
@@ -70,11 +75,11 @@ pub async fn add_column(
     evolve(session, relation, lock_timeout_ms, &[column], &[], &|_, _| None).await.map(|_| ())
 }
 
-/// Adds columns and gives others a wider type, all or nothing, in one rewrite of the table at most. Others
-/// may have changed a column since its type was read: `choose` is told the type that it has under the lock,
-/// and says what it is to become, if anything. Says which columns got another type, and of the others which
-/// they have. A column of strings keeps its collation, by which keys compare them, and each keeps how it
-/// stores and compresses wide values.
+/// Adds columns, but for those that somebody has added alike since, and gives others a wider type, all or
+/// nothing, in one rewrite of the table at most. Others may have changed a column since its type was read:
+/// `choose` is told the type that it has under the lock, and says what it is to become, if anything. Says
+/// which columns got another type, and of the others which they have. A column of strings keeps its
+/// collation, by which keys compare them, and each keeps how it stores and compresses wide values.
 ///
 /// # Errors
 /// As [`add_column`].
@@ -108,13 +113,12 @@ async fn evolve_under_lock(
         "BEGIN; SET LOCAL lock_timeout = {lock_timeout_ms}; SET LOCAL datestyle = 'ISO'; SET LOCAL extra_float_digits = 3"
     ))
     .await?;
-    let mut became = Vec::new();
-    let add = |column: &&NewColumn| {
-        format!("ADD COLUMN IF NOT EXISTS {} {}", quote_ident(&column.name), column.type_name)
-    };
-    let mut actions: Vec<String> = added.iter().map(add).collect();
     if !wider.is_empty() {
         run(&format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+    }
+    let mut became = Vec::new();
+    let mut actions = likeness::adding(session, relation, added).await?;
+    if !wider.is_empty() {
         let mut changed = Vec::new();
         for column in wider {
             let (has, collation) = type_of(session, &table, &column.name).await?;
@@ -338,7 +342,8 @@ fn not_widened(error: &tokio_postgres::Error, relation: &Relation, wider: &[Wide
         }
     };
     let refused = refused_about(error, relation, &what, &columns);
-    let is_of_type = |code: &str| code.starts_with("42") && code != sqlstate::INSUFFICIENT_PRIVILEGE;
+    let others = [sqlstate::INSUFFICIENT_PRIVILEGE, sqlstate::DUPLICATE_COLUMN];
+    let is_of_type = |code: &str| code.starts_with("42") && !others.contains(&code);
     match refused.hint() {
         None if !wider.is_empty() && refused.sqlstate().is_some_and(is_of_type) => {
             refused.with_hint(OF_ITS_TYPE)
@@ -409,7 +414,7 @@ mod tests {
         let relation = Relation { schema: "s".to_owned(), name: "t".to_owned() };
         assert_eq!(
             create_sql(&relation, &table),
-            "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\"a\"\"b\" bigint, \"Group\" text, PRIMARY KEY (\"Group\"))"
+            "CREATE TABLE \"s\".\"t\" (\"a\"\"b\" bigint, \"Group\" text, PRIMARY KEY (\"Group\"))"
         );
     }
 }

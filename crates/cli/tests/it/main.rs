@@ -49,6 +49,7 @@ mod lines;
 mod links;
 mod long_records;
 mod lost;
+mod made_meanwhile;
 mod many_files;
 mod memory;
 mod misread;

@@ -163,6 +163,27 @@ impl Ledger {
         Ok(answers.iter().any(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_))))
     }
 
+    /// Takes a job out again that has begun with a plan that came to nothing, so that it binds no other run:
+    /// unless a chunk of it is in, something is to be put back, or others are at work for it. The session
+    /// ceases to hold it.
+    ///
+    /// # Errors
+    /// Ledger, with the right that is missing, where the role may not delete; those of the session.
+    pub async fn withdraw(&self, session: &Session, job_id: &str) -> Result<()> {
+        if !self.hold_job_alone(session, job_id).await? {
+            return Ok(());
+        }
+        let (schema, job) = (&self.quoted, quote_literal(job_id));
+        let none = |table: &str| format!("NOT EXISTS (SELECT FROM {schema}.{table} WHERE job_id = {job})");
+        let (no_chunk, no_undo, not_tuned) = (none("chunk"), none("undo"), none("tuned"));
+        let sql = format!(
+            "DELETE FROM {schema}.job WHERE job_id = {job} AND status <> 'done' AND {no_chunk} AND {no_undo} AND {not_tuned}"
+        );
+        let done = session.client().batch_execute(&sql).await;
+        done.map_err(|error| self.error(&error, "withdrawing a job"))?;
+        self.leave_job(session, job_id).await
+    }
+
     /// Notes which tables a run of the job has made, by their numbers in the plan: a later one of the same
     /// name is not the one that its chunks are in. All at once, since each time the plan of all is written
     /// anew.
