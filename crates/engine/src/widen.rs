@@ -482,6 +482,23 @@ pub(crate) fn drops_zone(has: &str, state: &ColumnState) -> bool {
     matches!(short(has), "timestamp" | "date") && state.finish(true).type_name == "timestamptz"
 }
 
+/// The column takes such values and drops their times of day.
+pub(crate) fn drops_time_of_day(has: &str, state: &ColumnState) -> bool {
+    short(has) == "date" && state.finish(true).type_name == "timestamp"
+}
+
+/// The column takes such values and drops their days.
+pub(crate) fn drops_day(has: &str, state: &ColumnState) -> bool {
+    short(has) == "time" && matches!(state.finish(true).type_name.as_str(), "timestamp" | "timestamptz")
+}
+
+/// The column takes such numbers and rounds them.
+pub(crate) fn drops_decimals(has: &str, state: &ColumnState) -> bool {
+    let decimals = digits(has).filter(|_| has.starts_with("numeric")).map(|(_, decimals)| decimals);
+    let are_held = |decimals: u32| are_held_by_numeric(state, u32::MAX, decimals);
+    decimals.is_some_and(|decimals| are_held(u32::MAX) && !are_held(decimals))
+}
+
 /// The type is one of numbers.
 pub(crate) fn is_number(type_name: &str) -> bool {
     let name = short(type_name);

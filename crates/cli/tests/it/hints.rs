@@ -146,6 +146,33 @@ fn offsets_that_a_column_leaves_out_are_told() {
 }
 
 #[test]
+fn what_columns_round_or_cut_off_is_told() {
+    let files = Files::new();
+    let source = files.put(
+        "a.csv",
+        b"id,day,hour,rate,share\n1,2024-01-01 10:20:30,2024-01-01 10:20:30,17.2345,0.5\n2,2024-01-02 00:00:00,2024-01-02 00:00:00,0.5,1.5\n",
+    );
+    let database = Server::shared(15).database();
+    let to = database.conninfo();
+    let load = || howdah("load").args(["--to", &to, "--table", "t", "--force"]).arg(&source);
+    database.sql("CREATE TABLE t (id int, day date, hour time, rate numeric(3,1), share numeric(5,1))");
+    let told = load().run(PATIENCE).expect_code(0).stderr;
+    for words in [
+        "day is of a type that leaves out the times of day of the values; timestamp keeps them",
+        "hour is of a type that leaves out the days of the values; timestamp keeps them",
+        "rate is of a type that leaves out digits behind the point of the values, which it rounds",
+    ] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    assert!(!told.contains("share"), "{told}");
+    database.sql(
+        "DROP TABLE t; CREATE TABLE t (id int, day timestamp, hour timestamptz, rate numeric, share float8)",
+    );
+    let told = load().run(PATIENCE).expect_code(0).stderr;
+    assert!(!told.contains("leaves out"), "{told}");
+}
+
+#[test]
 fn tables_that_do_not_fit() {
     let files = Files::new();
     let database = Server::shared(15).database();

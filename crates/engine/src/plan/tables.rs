@@ -122,7 +122,7 @@ pub(super) async fn plan_all(
         let mut readings = readings(job, &shape.table, &chosen, &heads)?;
         locale::expect_one(job, &shape.table, &readings, &chosen, &heads)?;
         locale::tell_open_points(&shape.table, &readings, &mut chosen, &heads);
-        left_out::tell_offsets(job, &shape.table, &mut chosen, &heads);
+        left_out::tell(job, &shape.table, &mut chosen, &heads);
         doubtful_text::tell(job, &shape, &mut chosen, &heads);
         leave_money_to_comma(context, session, job, &shape.table, &mut readings).await?;
         for (columns, head) in chosen.into_iter().zip(heads) {
