@@ -63,9 +63,10 @@ fn planning_keeps_no_sample_of_each_of_many_files() {
         finished.expect_code(0);
         peak_bytes
     };
-    let (some, many) = (plan(&folder(100)), plan(&folder(300)));
-    let a_file = many.saturating_sub(some) / 200;
-    assert!(a_file < 40 << 10, "{a_file} bytes a file: {some} for 100, {many} for 300");
+    // Two runs with the same files differ by up to 10 MB.
+    let (some, many) = (plan(&folder(100)), plan(&folder(700)));
+    let a_file = many.saturating_sub(some) / 600;
+    assert!(a_file < 40 << 10, "{a_file} bytes a file: {some} for 100, {many} for 700");
 }
 
 fn fifos<const N: usize>(files: &Files) -> [std::path::PathBuf; N] {
