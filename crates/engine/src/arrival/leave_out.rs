@@ -23,9 +23,9 @@ use howdah_model::{Error, ErrorKind, Job, Keep, Mode, OnError, Reject, Result, T
 use howdah_target::arrival::leave_out;
 use howdah_target::arrival::table::Into;
 use howdah_target::check::facts::Facts;
-use howdah_target::check::found;
 use howdah_target::check::rows::Rows;
 use howdah_target::check::rules::{self, Rule};
+use howdah_target::check::{entries, found};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
 use std::collections::BTreeSet;
@@ -68,8 +68,8 @@ pub(super) fn hinted(run: &Run, error: Error, is_told: bool) -> Error {
              give a longer --retry-for"
         }
         (false, false) => {
-            "queries alone find the rows to leave out: not what triggers and policies refuse, and nothing where a BEFORE trigger or \
-             a policy may change rows; howdah check names what it cannot tell"
+            "queries alone find the rows to leave out: not what triggers, policies and constraints of one partition refuse, and \
+             nothing where a BEFORE trigger or a policy may change rows; howdah check names what it cannot tell"
         }
     })
 }
@@ -222,7 +222,7 @@ impl Looking<'_> {
 
     /// Leaves the transaction open in which was asked.
     async fn ask(&self, session: &Session, what: What) -> Result<Bad> {
-        let (mut all, mut asked) = (Vec::new(), BTreeSet::new());
+        let (mut all, mut plans, mut asked) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (table, staging) in self.tables {
             let facts = Facts::read(session, table).await?;
             // A trigger may mend what a query finds bad; none fires for the rows of a new table.
@@ -230,9 +230,15 @@ impl Looking<'_> {
             if is_new || !facts.may_change_arriving() {
                 asked.insert(facts.relation().clone());
             }
-            all.extend(Rows::new(facts, table, staging, &self.run.plan.job.arrival));
+            if let Some(rows) = Rows::new(facts, table, staging, &self.run.plan.job.arrival) {
+                all.push(rows);
+                plans.push(*table);
+            }
         }
         let mut rules = rules::rules_in_full(&all, &self.run.plan.job).rules;
+        if what == What::Alone {
+            rules.extend(entries::too_long(session, &all, &plans, &self.run.plan.job.arrival).await?.rules);
+        }
         rules.retain(|rule| what.includes(rule) && asked.contains(&rule.table));
         found::begin(session).await?;
         let (rules, _) = found::feasible(session, rules).await?;

@@ -4,6 +4,7 @@
 mod atomic;
 mod beside;
 mod defaults;
+mod entries;
 mod freeze;
 mod gone;
 mod kept_one;
