@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use tokio_postgres::SimpleQueryRow;
 use tokio_postgres::types::Type;
 
-/// Time-outs that roles and databases carry for interactive work. A bulk load would run into them:
-/// a chunk may take minutes on a slow server (statement, transaction), may rightly wait for the same
-/// claim or a lock of another session (lock), and a session idles while it waits for a slow source
-/// (idle). howdah has its own stall detection and `--retry-for`. With the first major version of each.
+/// Time-outs that roles and databases carry for interactive work. A bulk load would run into them: a chunk
+/// may take minutes on a slow server (statement, transaction), may rightly wait for the same claim or a lock
+/// of another session (lock), and a session idles while it waits for a slow source (idle). howdah has its own
+/// stall detection and `--retry-for`. With the first major version of each.
 const TIMEOUTS: &[(&str, u32)] = &[
     ("statement_timeout", 13),
     ("lock_timeout", 13),
@@ -24,17 +24,17 @@ const TIMEOUTS: &[(&str, u32)] = &[
 
 /// After a power or network failure on our side, the server keeps a session, and with it the claim of its
 /// chunk, for as long as TCP lets it: two hours by the usual system defaults. A rerun would wait for that.
-/// With these (seconds, seconds, tries) it is over after two minutes. Ignored for unix sockets, of which a
-/// pooler may have one. What the server's files, role, database or PGOPTIONS have set stays; the value alone
-/// does not tell that, as the system's own is shown where nothing is set. To plan a join here takes the
-/// server a third of a millisecond.
+/// With these (seconds, seconds, tries) it is over after two minutes. For a unix socket, of which a pooler
+/// may have one, they mean nothing, and the millisecond that listing the settings takes is left out. What the
+/// server's files, role, database or PGOPTIONS have set stays; the value alone does not tell that, as the
+/// system's own is shown where nothing is set. To plan a join here takes the server a third of a millisecond.
 const KEEPALIVES_SQL: &str = "\
     SELECT pg_catalog.set_config(name, CASE WHEN name OPERATOR(pg_catalog.=) 'tcp_keepalives_idle' THEN '60' \
                                             WHEN name OPERATOR(pg_catalog.=) 'tcp_keepalives_interval' THEN '10' ELSE '6' END, false) \
     FROM pg_catalog.pg_show_all_settings() \
     WHERE name OPERATOR(pg_catalog.=) ANY \
               ('{tcp_keepalives_idle,tcp_keepalives_interval,tcp_keepalives_count}'::pg_catalog.text[]) \
-      AND source OPERATOR(pg_catalog.=) 'default'; ";
+      AND source OPERATOR(pg_catalog.=) 'default' AND pg_catalog.inet_client_addr() IS NOT NULL; ";
 
 /// After a kill -9 on our side the server goes on with a statement, and with its locks, until it has an
 /// answer to send: a long INSERT is over before that. From version 14 on it looks after its client meanwhile

@@ -334,7 +334,7 @@ fn where_rows_may_change_before_they_are_stored_none_is_left_out() {
     );
     let failed = skipping(&database, &source, &["--atomic"]).run(PATIENCE).expect_code(1);
     assert!(
-        failed.stdout.contains("not what triggers and policies refuse"),
+        failed.stdout.contains("not what triggers, policies and constraints of one partition refuse"),
         "{} {}",
         failed.stdout,
         failed.stderr
