@@ -27,6 +27,10 @@ pub(super) const REFUSALS_SQL: &str = "\
     UNION ALL SELECT pg_catalog.format('the constraint %s is not valid or not enforced', x.conname) \
         FROM t JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.conparentid = 0::pg_catalog.oid \
         WHERE NOT x.convalidated OR NOT coalesce((pg_catalog.to_jsonb(x) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
+    UNION ALL SELECT pg_catalog.format('the NOT NULL of %s, a column of the primary key %s, is NO INHERIT', a.attname, k.conname) \
+        FROM t JOIN pg_catalog.pg_constraint k ON k.conrelid = t.oid AND k.contype = 'p' \
+        JOIN pg_catalog.pg_constraint x ON x.conrelid = t.oid AND x.contype = 'n' AND x.connoinherit AND x.conkey[1] = ANY (k.conkey) \
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = x.conkey[1] \
     UNION ALL SELECT 'its replica identity is an index that is gone' FROM t WHERE relreplident = 'i' AND NOT EXISTS ( \
         SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = t.oid AND i.indisreplident) \
     UNION ALL SELECT 'its TOAST table has storage parameters, and a new table would have no TOAST table' \

@@ -442,7 +442,7 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
     let (valid, is_identity, may_use_tablespace): (bool, bool, bool) = (row.get(4), row.get(5), row.get(10));
     let (temporal, of_extension): (bool, bool) = (row.get(17), row.get(22));
     let hangs = foreign_keys.iter().find(|key| key.index_oid == Some(oid) && key.keep.is_some());
-    let keep = match text(21) {
+    let keep = match (text(34), text(21)) {
         _ if !valid => Some("it is not valid".to_owned()),
         _ if is_identity && identity_needed => {
             Some("logical replication needs it as the table's replica identity".to_owned())
@@ -450,8 +450,10 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
         _ if !may_use_tablespace => Some("putting it back needs CREATE on its tablespace".to_owned()),
         _ if of_extension => Some("it belongs to an extension".to_owned()),
         _ if temporal => Some("it is a key over time (WITHOUT OVERLAPS)".to_owned()),
-        Some(dependent) => Some(format!("{dependent} depends on it")),
-        None => hangs.map(|key| {
+        // The server lets a key's column become so, and then takes no new key of it.
+        (Some(column), _) => Some(format!("the NOT NULL of its column {column} is NO INHERIT")),
+        (None, Some(dependent)) => Some(format!("{dependent} depends on it")),
+        (None, None) => hangs.map(|key| {
             let why = key.keep.as_deref().unwrap_or_default();
             format!("the foreign key {} of {} hangs on it: {why}", key.name, key.relation)
         }),

@@ -104,7 +104,11 @@ pub(super) const INDEXES_SQL: &str = concat!(
     " NOT IN ('btree', 'hash', 'brin') \
            OR EXISTS (SELECT FROM pg_catalog.pg_opclass o WHERE o.oid = ANY (i.indclass::pg_catalog.oid[]) AND NOT o.opcdefault), \
            (SELECT CASE WHEN pg_catalog.bool_and(a.attlen > 0) THEN pg_catalog.sum((a.attlen + 7) / 8 * 8) END \
-            FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indexrelid) \
+            FROM pg_catalog.pg_attribute a WHERE a.attrelid = i.indexrelid), \
+           CASE con.contype WHEN 'p' THEN ( \
+               SELECT pg_catalog.min(a.attname::text) FROM pg_catalog.pg_constraint nn \
+               JOIN pg_catalog.pg_attribute a ON a.attrelid = nn.conrelid AND a.attnum = nn.conkey[1] \
+               WHERE nn.conrelid = i.indrelid AND nn.contype = 'n' AND nn.connoinherit AND nn.conkey[1] = ANY (con.conkey)) END \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \

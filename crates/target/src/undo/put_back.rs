@@ -470,6 +470,11 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
             "if the column was renamed, give it its name back, then howdah restore; if the column was dropped, the index went with it: \
              set undone_at in the ledger's table undo",
         ),
+        sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE => (
+            format!("{title} cannot be put back: the server says: {told}"),
+            "put right what the server says (a primary key takes a NOT NULL that ALTER TABLE ... ALTER CONSTRAINT ... INHERIT and \
+             VALIDATE CONSTRAINT have made an ordinary one), then howdah restore",
+        ),
         _ if ["0A", "22", "23", "2B", "42", "54", "P0"].iter().any(|class| sqlstate.starts_with(class)) => (
             format!("{title} cannot be put back: the server says: {told}"),
             "put right what the server says, then howdah restore",

@@ -10,6 +10,7 @@ pub(crate) mod kills;
 mod ledger_gone;
 mod meaning;
 mod needs;
+mod not_null;
 mod partitioned;
 mod refused;
 mod rights;

@@ -273,6 +273,21 @@ fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
     }
 }
 
+#[test]
+fn a_key_that_the_server_would_not_take_again_is_refused_before_a_row_is_read() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(62, 1, 10));
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text); \
+         ALTER TABLE t ALTER CONSTRAINT t_id_not_null NO INHERIT",
+    );
+    let refused = load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
+    let reason = "public.t cannot be replaced by a new table: the NOT NULL of id, a column of the primary key t_pkey, is NO INHERIT";
+    assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+    assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah%'"), "0");
+}
+
 /// A table whose long column was dropped keeps its TOAST table.
 #[test]
 fn parameters_of_a_toast_table_are_carried_along_or_refused() {
