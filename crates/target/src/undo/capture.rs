@@ -432,6 +432,7 @@ fn member(row: &Row, search_path: &str, identity_needed: bool, foreign_keys: &[F
         extensions: row.get(20),
         clustered: row.get(6),
         replica_identity: row.get(7),
+        inherits_not_null: row.get::<_, Option<bool>>(35).unwrap_or(false),
         partitioned: row.get(28),
         options: text(30),
         compared_by_libc: row.get(31),

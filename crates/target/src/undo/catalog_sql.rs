@@ -108,7 +108,9 @@ pub(super) const INDEXES_SQL: &str = concat!(
            CASE con.contype WHEN 'p' THEN ( \
                SELECT pg_catalog.min(a.attname::text) FROM pg_catalog.pg_constraint nn \
                JOIN pg_catalog.pg_attribute a ON a.attrelid = nn.conrelid AND a.attnum = nn.conkey[1] \
-               WHERE nn.conrelid = i.indrelid AND nn.contype = 'n' AND nn.connoinherit AND nn.conkey[1] = ANY (con.conkey)) END \
+               WHERE nn.conrelid = i.indrelid AND nn.contype = 'n' AND nn.connoinherit AND nn.conkey[1] = ANY (con.conkey)) END, \
+           con.contype = 'p' AND EXISTS (SELECT FROM pg_catalog.pg_constraint nn \
+               WHERE nn.conrelid = i.indrelid AND nn.contype = 'n' AND NOT nn.conislocal AND nn.conkey[1] = ANY (con.conkey)) \
     FROM tree JOIN pg_catalog.pg_index i ON i.indrelid = tree.oid \
     JOIN pg_catalog.pg_class ic ON ic.oid = i.indexrelid \
     JOIN pg_catalog.pg_class c ON c.oid = i.indrelid \

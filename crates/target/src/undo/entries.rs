@@ -2,7 +2,7 @@
 //!
 //! An index is one entry, so that several can be built side by side: CREATE INDEX locks against writers
 //! alone. What locks harder, ADD CONSTRAINT and what is said of an index elsewhere, is an entry of its own
-//! that is quickly done. An index of a partitioned table is put back as pg_dump does it: those of the
+//! that is quickly done, but for constraints that build their indexes themselves. An index of a partitioned table is put back as pg_dump does it: those of the
 //! partitions like any others, their parent alone, and each attachment. A foreign key comes back as NOT VALID
 //! and is validated by another entry: if rows contradict it, it still guards the rows to come.
 
@@ -79,6 +79,9 @@ pub(super) struct FoundIndex {
     pub(super) extensions: Vec<String>,
     pub(super) clustered: bool,
     pub(super) replica_identity: bool,
+    /// A primary key of a column whose NOT NULL is its parent's alone (PostgreSQL 18): USING INDEX would make
+    /// it the partition's own as well, for good.
+    pub(super) inherits_not_null: bool,
     /// That of a partitioned table: it has no rows of its own, and parts where there are partitions.
     pub(super) partitioned: bool,
     /// Its storage parameters, ready for WITH.
@@ -142,21 +145,21 @@ impl FoundIndex {
     }
 
     fn built(&self, place: &Place) -> Vec<NewUndo> {
-        let mut entries = Vec::new();
         let constraint = self.constraint.as_deref().unwrap_or_default();
-        if self.what == What::Exclusion {
+        if self.what == What::Exclusion || self.inherits_not_null {
             let mut statements = place.settings(&self.tablespace);
-            statements.push(self.add_constraint(place, self.constraint_sql.as_deref().unwrap_or(constraint)));
+            let definition = self.with_options(self.constraint_sql.as_deref().unwrap_or(constraint));
+            statements.push(self.add_constraint(place, &definition));
             statements.extend(self.said_of_index(place));
             statements.extend(self.said_of_constraint(place));
-            entries.push(place.entry(UndoKind::Constraint, &self.name, constraint, statements));
-        } else {
-            let mut statements = place.settings(&self.tablespace);
-            statements.push(self.create_sql.clone());
-            statements.extend(self.said_of_index(place));
-            let index = place.entry(UndoKind::Index, &self.name, &self.definition, statements);
-            entries.push(NewUndo { compared_by_libc: self.compared_by_libc, ..index });
+            let whole = place.entry(UndoKind::Constraint, &self.name, constraint, statements);
+            return vec![NewUndo { compared_by_libc: self.compared_by_libc, ..whole }];
         }
+        let mut statements = place.settings(&self.tablespace);
+        statements.push(self.create_sql.clone());
+        statements.extend(self.said_of_index(place));
+        let index = place.entry(UndoKind::Index, &self.name, &self.definition, statements);
+        let mut entries = vec![NewUndo { compared_by_libc: self.compared_by_libc, ..index }];
         if matches!(self.what, What::PrimaryKey | What::Unique) {
             let mut statements = vec![self.add_constraint(place, &self.using_index())];
             statements.extend(self.said_of_constraint(place));
@@ -177,7 +180,7 @@ impl FoundIndex {
             (true, false) => " DEFERRABLE",
             (true, true) => " DEFERRABLE INITIALLY DEFERRED",
         };
-        format!("{what} USING INDEX {}{deferrable}", quote_ident(&self.name))
+        format!("{what}{}{deferrable}", takes_index(&self.name))
     }
 
     fn said_of_index(&self, place: &Place) -> Vec<String> {
@@ -214,6 +217,11 @@ impl FoundIndex {
         marks.extend(self.extensions.iter().map(depends));
         marks
     }
+}
+
+/// What the statement of a constraint holds that is given an index which is there.
+pub(super) fn takes_index(name: &str) -> String {
+    format!(" USING INDEX {}", quote_ident(name))
 }
 
 /// A foreign key as the catalog tells it.
@@ -323,6 +331,7 @@ mod tests {
             extensions: Vec::new(),
             clustered: true,
             replica_identity: false,
+            inherits_not_null: false,
             partitioned: false,
             options: Some("fillfactor='70'".to_owned()),
             compared_by_libc: true,
@@ -360,6 +369,7 @@ mod tests {
             extensions: Vec::new(),
             clustered: false,
             replica_identity: false,
+            inherits_not_null: false,
             partitioned: true,
             options: options.map(str::to_owned),
             compared_by_libc: false,

@@ -2,6 +2,7 @@
 //! for a constraint, or one of the two that were to become parts of one another. The journal still says how
 //! they are built: the entries that did so are opened again.
 
+use super::entries::takes_index;
 use super::put_back::PutBack;
 use crate::error::session_error;
 use crate::finish::DURABLE_SQL;
@@ -81,7 +82,10 @@ fn made(change: &NewUndo) -> Option<Thing> {
         UndoKind::Index | UndoKind::PartitionedIndex | UndoKind::PartitionedConstraint => {
             Some(Thing::Index(change.index()))
         }
-        UndoKind::Constraint if change.definition.starts_with("EXCLUDE ") => {
+        // One that is not given an index makes its own.
+        UndoKind::Constraint
+            if !change.statements.iter().any(|sql| sql.contains(&takes_index(&change.name))) =>
+        {
             Some(Thing::Index(change.index()))
         }
         UndoKind::ForeignKey => Some(Thing::ForeignKey(change.table_oid, change.name.clone())),

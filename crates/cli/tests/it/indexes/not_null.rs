@@ -57,3 +57,31 @@ fn a_key_that_the_server_does_not_take_any_more_comes_back_once_it_does() {
     assert_eq!(schema(&database), before);
     assert_eq!(open_entries(&database), 0);
 }
+
+/// PRIMARY KEY USING INDEX of a partition would make its NOT NULL one of its own, which stays when its parent
+/// drops it.
+#[test]
+fn not_null_of_partitions_stays_their_parents() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(33, 1, ROWS));
+    let database = Server::shared(18).database();
+    database.sql(
+        "CREATE TABLE t (id bigint, part integer NOT NULL, amount numeric, note text, \
+                         CONSTRAINT \"Key\" PRIMARY KEY (part, id) INCLUDE (note) WITH (fillfactor = 60) DEFERRABLE) PARTITION BY RANGE (part); \
+         CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (id); \
+         CREATE TABLE low_rest PARTITION OF low DEFAULT; \
+         CREATE TABLE own PARTITION OF t (id NOT NULL) FOR VALUES FROM (100) TO (150); CREATE TABLE rest PARTITION OF t DEFAULT; \
+         CREATE INDEX t_note ON t (note); COMMENT ON CONSTRAINT rest_pkey ON rest IS 'its'; COMMENT ON INDEX rest_pkey IS 'index'; \
+         ALTER TABLE rest CLUSTER ON rest_pkey",
+    );
+    let of_whom = || {
+        let sql = "SELECT conrelid::regclass, conname, conislocal, coninhcount FROM pg_constraint \
+                   WHERE contype = 'n' AND connamespace = 'public'::regnamespace ORDER BY conrelid, conname";
+        database.rows(sql)
+    };
+    let (before, were) = (schema(&database), of_whom());
+    let told = load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(of_whom(), were, "{told}");
+    assert_eq!((schema(&database), open_entries(&database)), (before, 0), "{told}");
+    assert!(told.contains("primary key Key") && !told.contains("is kept"), "{told}");
+}

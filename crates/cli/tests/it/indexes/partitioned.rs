@@ -181,13 +181,18 @@ fn duplicates_in_one_partition_leave_the_others_built_and_restore_attaches_the_l
         let before = schema(&database);
         let told =
             load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(1).stderr;
-        assert!(
-            told.contains("error: the index low_pkey of public.low cannot be put back: several rows of the table have the same key"),
-            "{told}"
+        // From 18 on it is built by its constraint, for the sake of NOT NULL.
+        let (what, entries) = match major {
+            ..18 => ("index", "attach low_pkey,constraint low_pkey,index low_pkey"),
+            _ => ("constraint", "attach low_pkey,constraint low_pkey"),
+        };
+        let words = format!(
+            "error: the {what} low_pkey of public.low cannot be put back: several rows of the table have the same key"
         );
+        assert!(told.contains(&words), "{told}");
         assert!(!told.contains("attachment"), "what lacks it is not tried: {told}");
         let open = "SELECT string_agg(kind || ' ' || name, ',' ORDER BY kind) FROM howdah.undo WHERE undone_at IS NULL";
-        assert_eq!(database.value(open), "attach low_pkey,constraint low_pkey,index low_pkey");
+        assert_eq!(database.value(open), entries);
         assert_eq!(
             database.value("SELECT indisvalid FROM pg_index WHERE indexrelid = 't_pkey'::regclass"),
             "f"
