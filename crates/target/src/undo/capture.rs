@@ -480,6 +480,7 @@ fn foreign_key(row: &Row, captured_oids: &[u32], parts: &[(u32, Relation)], sear
     let relation = Relation { schema: row.get(2), name: row.get(3) };
     let own = captured_oids.contains(&table_oid);
     let (dependent, closed_schema): (Option<String>, Option<String>) = (row.get(16), row.get(19));
+    let twin: Option<String> = row.get(20);
     let keep = match () {
         () if flag(12) => Some("a partitioned table has to do with it".to_owned()),
         () if !flag(9) => Some(format!("{relation} belongs to another role")),
@@ -491,7 +492,8 @@ fn foreign_key(row: &Row, captured_oids: &[u32], parts: &[(u32, Relation)], sear
         () if flag(15) => Some("it is a key over time (PERIOD)".to_owned()),
         () => closed_schema
             .map(|schema| usage_of(&schema))
-            .or_else(|| dependent.map(|dependent| format!("{dependent} depends on it"))),
+            .or_else(|| dependent.map(|dependent| format!("{dependent} depends on it")))
+            .or_else(|| twin.map(|twin| format!("it might come back hanging on the index {twin}"))),
     };
     let found = entries::FoundForeignKey {
         name: row.get(0),

@@ -127,11 +127,23 @@ pub(super) const DEFINITIONS_SQL: &str = "\
             WHERE con.conindid OPERATOR(pg_catalog.=) i.oid AND con.contype OPERATOR(pg_catalog.=) 'x'::pg_catalog.\"char\") \
     FROM pg_catalog.unnest($1) AS i (oid)";
 
+/// A foreign key of this definition may hang on the index `twin`: `transformFkeyCheckAttrs` of the server takes
+/// the first by OID of those that are unique on the same columns, in whatever order.
+macro_rules! may_hang {
+    () => {
+        "twin.indisunique AND twin.indisvalid AND twin.indimmediate AND twin.indpred IS NULL AND twin.indexprs IS NULL \
+            AND twin.indnkeyatts = pg_catalog.cardinality(con.confkey) \
+            AND con.confkey @> (twin.indkey::pg_catalog.int2[])[0:twin.indnkeyatts - 1]"
+    };
+}
+
+pub(crate) use may_hang;
+
 /// The foreign keys of these tables and those of others that refer to them, each once: what the server makes
 /// of one for the sake of partitions belongs to it. From PostgreSQL 18 on, that of a partitioned table can be
 /// NOT VALID; it comes back exactly if what the partitions have of it is what the server would make.
-pub(super) const FOREIGN_KEYS_SQL: &str = "\
-    SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
+pub(super) const FOREIGN_KEYS_SQL: &str = concat!(
+    "SELECT con.conname, con.conrelid, n.nspname, c.relname, con.confrelid, con.conindid, \
            pg_catalog.pg_get_constraintdef(con.oid), con.convalidated, \
            pg_catalog.obj_description(con.oid, 'pg_constraint'), \
            pg_catalog.pg_has_role(c.relowner, 'USAGE'), \
@@ -155,7 +167,11 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
               AND d.deptype IN ('n', 'a') LIMIT 1), \
            rn.nspname, r.relname, \
            CASE WHEN NOT pg_catalog.has_schema_privilege(n.oid, 'USAGE') THEN n.nspname \
-                WHEN NOT pg_catalog.has_schema_privilege(rn.oid, 'USAGE') THEN rn.nspname END \
+                WHEN NOT pg_catalog.has_schema_privilege(rn.oid, 'USAGE') THEN rn.nspname END, \
+           (SELECT tc.relname FROM pg_catalog.pg_index twin JOIN pg_catalog.pg_class tc ON tc.oid = twin.indexrelid \
+            WHERE twin.indrelid = con.confrelid AND twin.indexrelid <> con.conindid AND ",
+    may_hang!(),
+    " ORDER BY 1 LIMIT 1) \
     FROM pg_catalog.pg_constraint con \
     JOIN pg_catalog.pg_class c ON c.oid = con.conrelid \
     JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -163,4 +179,5 @@ pub(super) const FOREIGN_KEYS_SQL: &str = "\
     JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace \
     WHERE con.contype = 'f' AND con.conparentid = 0::pg_catalog.oid \
       AND EXISTS (SELECT FROM tree WHERE tree.oid IN (con.conrelid, con.confrelid)) \
-    ORDER BY n.nspname, c.relname, con.conname";
+    ORDER BY n.nspname, c.relname, con.conname"
+);

@@ -19,6 +19,8 @@ pub mod put_back;
 mod reopen;
 pub mod triggers;
 
+pub(crate) use catalog_sql::may_hang;
+
 /// What a hint begins with where another role has to put back.
 pub const RUN_BY_ANOTHER: &str = "howdah restore has to run as";
 

@@ -6,6 +6,7 @@ mod dropped;
 pub(crate) mod dumped;
 mod early;
 mod identical;
+mod kept;
 pub(crate) mod kills;
 mod ledger_gone;
 mod meaning;
