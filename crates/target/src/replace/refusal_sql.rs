@@ -1,13 +1,15 @@
 //! Why a table cannot be replaced: what hangs on it that a new table would not get exactly as it was.
 
+use crate::undo::may_hang;
+
 /// Each row is a reason. `$1` and `$2` are schema and name of the table. What depends on the table or on its
 /// row type, and is none of the things that are made anew (nor a default of the new table), is a reason of
 /// its own, so that nothing is forgotten. Comments are read from their catalog: `obj_description` is written
 /// in SQL before PostgreSQL 14, and looks operators up in the `search_path`. A table gets a TOAST table if a
 /// column can be stored there and a row may be too long for a page's quarter (`needs_toast_table`); the
 /// numbers are the types whose values have a greatest length: `char`, `varchar`, `bit`, `varbit`, `numeric`.
-pub(super) const REFUSALS_SQL: &str = "\
-    WITH t AS (SELECT c.*, n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+pub(super) const REFUSALS_SQL: &str = concat!(
+    "WITH t AS (SELECT c.*, n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE n.nspname = $1 AND c.relname = $2), \
     own AS ( \
         SELECT i.indexrelid AS oid FROM t JOIN pg_catalog.pg_index i ON i.indrelid = t.oid \
@@ -55,8 +57,10 @@ pub(super) const REFUSALS_SQL: &str = "\
         FROM t JOIN pg_catalog.pg_publication_tables p ON p.schemaname = t.nspname AND p.tablename = t.relname \
     UNION ALL SELECT 'a subscription writes into it' FROM t WHERE EXISTS ( \
         SELECT FROM pg_catalog.pg_subscription_rel r WHERE r.srrelid = t.oid) \
-    UNION ALL SELECT 'it has a security label' FROM t WHERE EXISTS ( \
-        SELECT FROM pg_catalog.pg_seclabel l WHERE l.objoid IN (t.oid, t.reltype)) \
+    UNION ALL SELECT 'it, its row type or an identity sequence has a security label' FROM t WHERE EXISTS ( \
+        SELECT FROM pg_catalog.pg_seclabel l WHERE l.objoid IN (t.oid, t.reltype) \
+            OR l.objoid IN (SELECT d.objid FROM pg_catalog.pg_depend d WHERE d.refobjid = t.oid AND d.deptype = 'i' \
+                            AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid)) \
     UNION ALL SELECT 'it has to do with an extension' FROM t WHERE EXISTS ( \
         SELECT FROM pg_catalog.pg_depend d WHERE d.deptype IN ('e', 'x') AND (d.objid = t.oid \
             OR d.objid IN (SELECT oid FROM own) OR d.objid IN (SELECT oid FROM pg_catalog.pg_trigger g WHERE g.tgrelid = t.oid))) \
@@ -81,8 +85,17 @@ pub(super) const REFUSALS_SQL: &str = "\
         JOIN pg_catalog.pg_class s ON s.oid = d.refobjid AND s.relkind = 'S' \
         JOIN pg_catalog.pg_depend o ON o.objid = s.oid AND o.deptype = 'a' AND o.refobjid <> t.oid \
             AND o.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid \
-    UNION ALL SELECT 'the comment on its row type' FROM t WHERE EXISTS (SELECT FROM said \
-        WHERE said.oid = t.reltype AND said.class = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) \
+    UNION ALL SELECT 'the comment on its row type' FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
+        WHERE EXISTS (SELECT FROM said \
+            WHERE said.oid IN (y.oid, y.typarray) AND said.class = 'pg_catalog.pg_type'::pg_catalog.regclass::pg_catalog.oid) \
+    UNION ALL SELECT 'the privileges on its row type' FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
+        WHERE y.typacl OPERATOR(pg_catalog.<>) pg_catalog.acldefault('T', y.typowner) \
+    UNION ALL SELECT pg_catalog.format('the foreign key %s hangs on another unique index of %s than a new one would', \
+                                       con.conname, con.confrelid::pg_catalog.regclass) \
+        FROM t JOIN pg_catalog.pg_constraint con ON con.conrelid = t.oid AND con.contype = 'f' AND con.conparentid = 0::pg_catalog.oid \
+        WHERE EXISTS (SELECT FROM pg_catalog.pg_index twin WHERE twin.indrelid = con.confrelid AND twin.indexrelid < con.conindid AND ",
+    may_hang!(),
+    ") \
     UNION ALL SELECT pg_catalog.format('%s depends on it', pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid)) \
         FROM t JOIN pg_catalog.pg_type y ON y.oid = t.reltype \
         JOIN pg_catalog.pg_depend d ON d.refobjid IN (t.oid, y.oid, y.typarray) \
@@ -103,4 +116,5 @@ pub(super) const REFUSALS_SQL: &str = "\
                           WHERE r.oid = d.objid AND r.ev_type = '1' AND v.relkind = 'v' \
                             AND pg_catalog.pg_has_role(v.relowner, 'USAGE')) \
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_publication_rel r WHERE r.oid = d.objid AND r.prrelid = t.oid) \
-          AND NOT EXISTS (SELECT FROM pg_catalog.pg_statistic_ext e WHERE e.oid = d.objid AND e.stxrelid = t.oid)";
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_statistic_ext e WHERE e.oid = d.objid AND e.stxrelid = t.oid)"
+);

@@ -7,6 +7,7 @@ use crate::guards::wait_for_words;
 use crate::indexes::{COMPARED_BY_LIBC, PLAIN_SCHEMA, schema};
 use crate::scene::{Files, PATIENCE, csv, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -213,12 +214,27 @@ fn a_foreign_key_that_the_rows_contradict_does_not_stay_on_the_new_table() {
     }
 }
 
+/// A table of which this was `made` is not replaced, and nothing is left of the attempt.
+#[track_caller]
+fn assert_refused(database: &Database, source: &Path, made: &str, reason: &str) {
+    let columns = "id bigint PRIMARY KEY, part integer, amount numeric, note text";
+    database.sql(&format!(
+        "DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE t ({columns}); {made}"
+    ));
+    let refused = load(database, &[source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
+    let told = &refused.stderr;
+    assert!(told.contains("public.t cannot be replaced by a new table: "), "{made}\n{told}");
+    assert!(told.contains(reason), "{made}\n{told}");
+    let new = "SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah%'";
+    assert_eq!(database.value(new), "0", "{made}");
+    database.sql("DROP PUBLICATION IF EXISTS p");
+}
+
 #[test]
 fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
     let files = Files::new();
     let source = files.put("a.csv", &csv(62, 1, 10));
     let database = Server::shared(15).database();
-    let columns = "id bigint PRIMARY KEY, part integer, amount numeric, note text";
     for (made, reason) in [
         (
             "CREATE TABLE child (id bigint REFERENCES t)",
@@ -254,22 +270,38 @@ fn what_a_new_table_would_not_have_is_refused_before_a_row_is_read() {
         ("ALTER TABLE t SET UNLOGGED", "it is no ordinary, logged table"),
         ("ALTER TABLE t ADD parent bigint REFERENCES t", "the foreign key t_parent_fkey of t refers to it"),
     ] {
-        database.sql(&format!(
-            "DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE t ({columns}); {made}"
-        ));
-        let refused = load(&database, &[&source]).args(["--mode", "replace"]).run(PATIENCE).expect_code(1);
-        assert!(
-            refused.stderr.contains("public.t cannot be replaced by a new table: "),
-            "{made}\n{}",
-            refused.stderr
-        );
-        assert!(refused.stderr.contains(reason), "{made}\n{}", refused.stderr);
-        assert_eq!(
-            database.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'howdah%'"),
-            "0",
-            "{made}"
-        );
-        database.sql("DROP PUBLICATION IF EXISTS p");
+        assert_refused(&database, &source, made, reason);
+    }
+}
+
+/// What stands beside a table in the catalogs, or comes of when its parts were made.
+#[test]
+fn what_no_statement_would_give_a_new_table_is_refused_before_a_row_is_read() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(62, 1, 10));
+    let database = Server::shared(15).database();
+    for (made, reason) in [
+        (
+            "REVOKE USAGE ON TYPE t FROM PUBLIC; GRANT USAGE ON TYPE t TO pg_monitor",
+            "the privileges on its row type",
+        ),
+        ("COMMENT ON TYPE t IS 'row'", "the comment on its row type"),
+        ("COMMENT ON TYPE t[] IS 'rows'", "the comment on its row type"),
+        (
+            "ALTER TABLE t ALTER id ADD GENERATED ALWAYS AS IDENTITY; SET allow_system_table_mods = on; \
+             INSERT INTO pg_seclabel VALUES ('t_id_seq'::regclass, 'pg_class'::regclass, 0, 'nobody', 'secret')",
+            "an identity sequence has a security label",
+        ),
+        (
+            // As REINDEX CONCURRENTLY leaves it: it hangs on the younger of two.
+            "CREATE TABLE other (part int PRIMARY KEY); CREATE UNIQUE INDEX twin ON other (part); SET allow_system_table_mods = on; \
+             UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'other_pkey'::regclass; \
+             ALTER TABLE t ADD CONSTRAINT ref FOREIGN KEY (part) REFERENCES other (part); \
+             UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'other_pkey'::regclass",
+            "the foreign key ref hangs on another unique index of other than a new one would",
+        ),
+    ] {
+        assert_refused(&database, &source, made, reason);
     }
 }
 
