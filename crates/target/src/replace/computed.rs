@@ -2,7 +2,7 @@
 //! read.
 //!
 //! The names of a table enter, reasons leave, each with the statement that helps: rights of this role on what
-//! definitions name, and functions that find nothing under the `search_path` that builds have from PostgreSQL
+//! definitions name, functions that are not IMMUTABLE any more, and those that find nothing under the `search_path` that builds have from PostgreSQL
 //! 17 on. Whether they do is tried with a row of the old table; where it has none, or is another role's, the
 //! build tells.
 
@@ -60,9 +60,14 @@ async fn look(session: &Session, old: &Relation) -> Result<Vec<(String, Option<S
     let (paths, rights): (Vec<Lacking>, Vec<Lacking>) =
         lacking.into_iter().partition(|lacking| lacking.what == What::Path);
     let mut found = Vec::new();
-    for right in rights.into_iter().filter(|right| right.role == role) {
-        let what = if right.what == What::Usage { "USAGE on the schema" } else { "EXECUTE on the function" };
-        found.push((format!("this role lacks {what} {} of an index", right.name), right.grant));
+    for Lacking { what, name, role: of, grant, .. } in rights {
+        let reason = match what {
+            What::Constancy => format!("the function {name} of an index is not IMMUTABLE"),
+            _ if of != role => continue,
+            What::Usage => format!("this role lacks USAGE on the schema {name} of an index"),
+            _ => format!("this role lacks EXECUTE on the function {name} of an index"),
+        };
+        found.push((reason, grant));
     }
     if !paths.is_empty() && may_call(session, old).await? {
         found.extend(first_without_path(session, &paths, &path).await?);

@@ -19,6 +19,9 @@ use tokio_postgres::types::{ToSql, Type};
 /// name. Expressions are computed by rows that come as whoever brings them, and by a build as the owner of
 /// the table.
 ///
+/// Functions and operators that an expression calls have to be IMMUTABLE when the index is made, and need not
+/// stay so: CREATE OR REPLACE FUNCTION without the word leaves an index that only a new one would not be.
+///
 /// From PostgreSQL 17 on, they are computed by a build under `pg_catalog, pg_temp`, whatever the session
 /// says. Bodies that are texts are read then: what they name is known only to their language.
 const LACKING_SQL: &str = "\
@@ -62,6 +65,13 @@ const LACKING_SQL: &str = "\
            pg_catalog.format('GRANT EXECUTE ON FUNCTION %s TO %I', name, lacking_role) \
     FROM called WHERE lacking_role IS NOT NULL \
     UNION ALL SELECT index_oid, name, NULL, 'path', NULL FROM called WHERE lacking_role IS NULL AND needs_path \
+    UNION ALL SELECT used.index_oid, f.name, NULL, 'constancy', pg_catalog.format('ALTER FUNCTION %s IMMUTABLE', f.name) \
+    FROM used LEFT JOIN pg_catalog.pg_operator o \
+      ON used.classid = 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid AND o.oid = used.objid \
+    JOIN pg_catalog.pg_proc p ON p.oid = CASE used.classid WHEN 'pg_catalog.pg_operator'::pg_catalog.regclass::pg_catalog.oid \
+      THEN o.oprcode::pg_catalog.oid WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid THEN used.objid END \
+    CROSS JOIN LATERAL (SELECT p.oid::pg_catalog.regprocedure::text AS name) f \
+    WHERE used.is_named AND p.provolatile <> 'i' \
     ORDER BY 4 DESC, 2";
 
 /// What stands in the way of building indexes again.
@@ -80,9 +90,9 @@ pub(crate) struct Lacking {
     pub(crate) what: What,
     /// Of the schema or function, in full.
     pub(crate) name: String,
-    /// The role that lacks it: this one, or the table's owner, by whom a build computes; empty for a path.
+    /// The role that lacks it: this one, or the table's owner, by whom a build computes; empty for what is no right.
     pub(crate) role: String,
-    /// What helps, if it is a right.
+    /// What helps, but for a path.
     pub(crate) grant: Option<String>,
 }
 
@@ -95,6 +105,8 @@ pub(crate) enum What {
     Execute,
     /// A `search_path` of the function's own, perhaps: what it names is known only to its language.
     Path,
+    /// A function that is IMMUTABLE.
+    Constancy,
 }
 
 impl Lacking {
@@ -104,6 +116,7 @@ impl Lacking {
             what: match row.get(3) {
                 "schema" => What::Usage,
                 "function" => What::Execute,
+                "constancy" => What::Constancy,
                 _ => What::Path,
             },
             name: row.get(1),
@@ -120,6 +133,9 @@ impl Lacking {
             What::Execute => {
                 format!("putting it back needs EXECUTE on the function {name} for role {role}")
             }
+            What::Constancy => format!(
+                "its function {name} is not IMMUTABLE any more (ALTER FUNCTION ... IMMUTABLE), and the server builds no index with it"
+            ),
             What::Path => format!(
                 "it is built under a search_path of pg_catalog alone from PostgreSQL 17 on, and its function {name} has none of its \
                  own (ALTER FUNCTION ... SET search_path)"

@@ -1,6 +1,6 @@
 //! What the server would not build again, or otherwise than it was, stays where it is.
 
-use super::{load, schema};
+use super::{PLAIN_SCHEMA, load, open_entries, schema};
 use crate::scene::{Files, PATIENCE, csv};
 use howdah_testkit::{Database, MAJORS, Server};
 
@@ -48,5 +48,42 @@ fn a_foreign_key_hangs_on_the_key_that_it_hung_on() {
         }
         let kept = told.lines().filter(|line| line.contains(" is kept")).count();
         assert_eq!(kept, 2, "PostgreSQL {major}: {told}");
+    }
+}
+
+/// An index whose function, or operator's function, was made anew without IMMUTABLE works on, and CREATE
+/// INDEX refuses the very same.
+#[test]
+fn an_index_whose_function_is_not_immutable_any_more_is_kept() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(42, 1, ROWS));
+    for major in MAJORS {
+        let database = Server::shared(major).database();
+        let norm = |immutable: &str| {
+            format!(
+                "CREATE OR REPLACE FUNCTION norm(text) RETURNS text LANGUAGE plpgsql {immutable} SET search_path = '' \
+                 AS 'BEGIN RETURN lower($1); END'; \
+                 CREATE OR REPLACE FUNCTION alike(text, text) RETURNS boolean LANGUAGE plpgsql {immutable} SET search_path = '' \
+                 AS 'BEGIN RETURN $1 = $2; END'"
+            )
+        };
+        database.sql(&format!(
+            "{PLAIN_SCHEMA}; {}; CREATE OPERATOR === (LEFTARG = text, RIGHTARG = text, FUNCTION = alike); \
+             CREATE INDEX by_norm ON t (norm(note)); CREATE INDEX by_part ON t (part) WHERE note === 'x'; \
+             CREATE INDEX by_lower ON t (lower(note)); {}",
+            norm("IMMUTABLE"),
+            norm("")
+        ));
+        let before = schema(&database);
+        let told =
+            load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stderr;
+        assert_eq!((schema(&database), open_entries(&database)), (before, 0), "PostgreSQL {major}: {told}");
+        for (name, function) in [("by_norm", "public.norm(text)"), ("by_part", "public.alike(text,text)")] {
+            let words = format!(
+                "index {name} of public.t is kept: its function {function} is not IMMUTABLE any more"
+            );
+            assert!(told.contains(&words), "PostgreSQL {major}: {words}: {told}");
+        }
+        assert!(told.contains("the index by_lower of public.t is built"), "PostgreSQL {major}: {told}");
     }
 }

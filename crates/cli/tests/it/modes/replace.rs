@@ -300,6 +300,11 @@ fn what_no_statement_would_give_a_new_table_is_refused_before_a_row_is_read() {
              UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'other_pkey'::regclass",
             "the foreign key ref hangs on another unique index of other than a new one would",
         ),
+        (
+            "CREATE FUNCTION f(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1'; CREATE INDEX ON t (f(note)); \
+             CREATE OR REPLACE FUNCTION f(text) RETURNS text LANGUAGE sql AS 'SELECT $1'",
+            "the function public.f(text) of an index is not IMMUTABLE",
+        ),
     ] {
         assert_refused(&database, &source, made, reason);
     }
