@@ -2,7 +2,7 @@
 //! is put back, in one transaction: a crash leaves all of it or nothing.
 
 use super::SPELLING_SQL;
-use super::capture::{Captured, capture};
+use super::capture::{Captured, Index, capture};
 use super::entries::{Place, with_workers};
 use crate::copy::server_error::{missing_beside_others, safe_message};
 use crate::error::{server_error, session_error};
@@ -10,7 +10,7 @@ use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Loading, NewUndo};
 use crate::locks::named;
 use crate::session::Session;
-use crate::sql::{quote_literal, quote_relation};
+use crate::sql::{quote_ident, quote_literal, quote_relation};
 use crate::steady::Reading;
 use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::error::SqlState;
@@ -132,6 +132,9 @@ async fn drop_once(
         if chosen.is_empty() {
             return Ok(Dropped { names, kept_for, workers: None });
         }
+        if let Some(index) = chosen.indexes.first().and_then(|no| captured.indexes.get(*no)) {
+            expect_builds_allowed(session, relation, (&captured, index), &own_path).await?;
+        }
         let mut changes: Vec<_> = changes(&captured, &chosen).cloned().collect();
         if let Some(workers) = chosen.workers {
             let place = Place::of(relation, captured.oids[0]);
@@ -158,6 +161,45 @@ async fn drop_once(
     }
     named(session, &busy, dropped).await
 }
+
+/// Where there are event triggers for it, an index is made as one is put back, and rolled back. On a table
+/// that has pages that takes a name which is there: it fires event triggers, and reads no row; those that go
+/// by `pg_event_trigger_ddl_commands` see nothing of it. In the open transaction.
+async fn expect_builds_allowed(
+    session: &Session,
+    relation: &Relation,
+    (captured, index): (&Captured, &Index),
+    own_path: &str,
+) -> Result<()> {
+    let sql = "SELECT FROM pg_catalog.pg_event_trigger \
+               WHERE evtenabled <> 'D' AND evtevent IN ('ddl_command_start', 'ddl_command_end') \
+                 AND (evttags IS NULL OR 'CREATE INDEX' = ANY (evttags)) LIMIT 1";
+    if session.rows(sql, &[], "looking for event triggers").await?.is_empty() {
+        return Ok(());
+    }
+    let name = if captured.empty { TRIAL } else { index.name.as_str() };
+    let trial = format!(
+        "SAVEPOINT trial; {own_path}; CREATE INDEX IF NOT EXISTS {} ON ONLY {} ((1)); ROLLBACK TO SAVEPOINT trial",
+        quote_ident(name),
+        quote_relation(if captured.empty { relation } else { &index.relation })
+    );
+    let Err(error) = session.client().batch_execute(&trial).await else { return Ok(()) };
+    let Some(db) = error.as_db_error() else { return Err(session_error(&error, "dropping indexes")) };
+    let names = [relation.name.as_str(), relation.schema.as_str()];
+    let message = format!(
+        "the indexes of {relation} cannot be dropped: CREATE INDEX, which puts them back, is refused: the server says: {}",
+        safe_message(db, names.into_iter())
+    );
+    match db.code().code() {
+        code if is_final(code) => Err(Error::new(ErrorKind::Table, message).with_sqlstate(code).with_hint(
+            "an event trigger has raised it, perhaps (pg_event_trigger lists them); --indexes keep leaves them where they are",
+        )),
+        _ => Err(server_error(db, &message)),
+    }
+}
+
+/// The name of an index that nobody sees.
+const TRIAL: &str = "howdah_trial";
 
 /// Lets pass who is about to drop something of the table: what he has found under his lock, and what he has
 /// noted, is to be seen afterwards. Others that hold the table are waited for no longer than he may take.
@@ -284,13 +326,16 @@ fn refused(
              or give --indexes keep",
         );
     }
-    // What has to do with the statement or with rights is final, also what an event trigger forbids (P0);
-    // deadlocks, shutdowns and the like may pass.
-    let is_final = ["0A", "2B", "22", "23", "42", "P0"].iter().any(|class| sqlstate.starts_with(class));
-    if is_final {
+    if is_final(sqlstate) {
         return Error::new(ErrorKind::Table, message)
             .with_sqlstate(sqlstate)
             .with_hint("--indexes keep leaves them where they are");
     }
     server_error(db, &message)
+}
+
+/// What has to do with the statement or with rights is final, also what an event trigger forbids (P0);
+/// deadlocks, shutdowns and the like may pass.
+fn is_final(sqlstate: &str) -> bool {
+    ["0A", "2B", "22", "23", "42", "P0"].iter().any(|class| sqlstate.starts_with(class))
 }

@@ -475,7 +475,12 @@ fn refused(error: &tokio_postgres::Error, change: &NewUndo) -> Error {
             "put right what the server says (a primary key takes a NOT NULL that ALTER TABLE ... ALTER CONSTRAINT ... INHERIT and \
              VALIDATE CONSTRAINT have made an ordinary one), then howdah restore",
         ),
-        _ if ["0A", "22", "23", "2B", "42", "54", "P0"].iter().any(|class| sqlstate.starts_with(class)) => (
+        _ if sqlstate.starts_with("P0") => (
+            format!("{title} cannot be put back: the server says: {told}"),
+            "an event trigger has raised it, perhaps (pg_event_trigger lists them; it has to let this role CREATE INDEX and ALTER TABLE), or \
+             a function that the index calls: put that right, then howdah restore",
+        ),
+        _ if ["0A", "22", "23", "2B", "42", "54"].iter().any(|class| sqlstate.starts_with(class)) => (
             format!("{title} cannot be put back: the server says: {told}"),
             "put right what the server says, then howdah restore",
         ),

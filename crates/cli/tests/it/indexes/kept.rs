@@ -87,3 +87,68 @@ fn an_index_whose_function_is_not_immutable_any_more_is_kept() {
         assert!(told.contains("the index by_lower of public.t is built"), "PostgreSQL {major}: {told}");
     }
 }
+
+/// A guard against CREATE INDEX without CONCURRENTLY, as event triggers are used for.
+fn guard(event: &str, condition: &str) -> String {
+    format!(
+        "CREATE FUNCTION guard() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN {condition} \
+             RAISE EXCEPTION 'not so'; {} END $$; \
+         CREATE EVENT TRIGGER guard ON {event} EXECUTE FUNCTION guard()",
+        if condition.is_empty() { "" } else { "END IF;" }
+    )
+}
+
+#[test]
+fn nothing_is_dropped_where_an_event_trigger_keeps_it_from_being_built_again() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(43, 1, ROWS));
+    let of_commands =
+        "IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE command_tag = 'CREATE INDEX') THEN";
+    for major in MAJORS {
+        for (table, event, condition) in [
+            (PLAIN_SCHEMA, "ddl_command_start WHEN TAG IN ('CREATE INDEX')", ""),
+            (PLAIN_SCHEMA, "ddl_command_end", "IF tg_tag = 'CREATE INDEX' THEN"),
+            (PLAIN_SCHEMA, "ddl_command_end", of_commands),
+            (
+                "CREATE TABLE t (id bigint PRIMARY KEY, part integer, amount numeric, note text) PARTITION BY RANGE (id); \
+                 CREATE TABLE part PARTITION OF t DEFAULT; INSERT INTO t VALUES (-1)",
+                "ddl_command_start WHEN TAG IN ('CREATE INDEX')",
+                "",
+            ),
+        ] {
+            let what = format!("PostgreSQL {major}, {event}, {condition}");
+            let database = Server::shared(major).database();
+            // The ledger's tables have indexes of their own.
+            database.sql("CREATE TABLE t (n integer)");
+            let first = files.put("first.csv", b"n\n1\n");
+            load(&database, &first).run(PATIENCE).expect_code(0);
+            database.sql("DROP TABLE t");
+            database.sql(&format!("{table}; {}", guard(event, condition)));
+            let before = schema(&database);
+            let told =
+                load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(1).stderr;
+            let words =
+                ["CREATE INDEX, which puts them back, is refused", "hint: an event trigger has raised it"];
+            assert!(words.iter().all(|words| told.contains(words)), "{what}: {told}");
+            assert_eq!((schema(&database), open_entries(&database)), (before, 0), "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_event_trigger_that_lets_indexes_be_built_sees_no_trial() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(44, 1, ROWS));
+    let database = Server::shared(18).database();
+    database.sql(&format!(
+        "{PLAIN_SCHEMA}; CREATE TABLE seen (command text); \
+         CREATE FUNCTION see() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+             INSERT INTO public.seen SELECT object_identity FROM pg_event_trigger_ddl_commands(); END $$; \
+         CREATE EVENT TRIGGER see ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION see()"
+    ));
+    let before = schema(&database);
+    load(&database, &source).args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(0);
+    let seen = "SELECT string_agg(command, ' ' ORDER BY command) FROM seen WHERE command NOT LIKE 'howdah.%'";
+    assert_eq!(database.value(seen), "public.t_note public.t_part public.t_pkey");
+    assert_eq!((schema(&database), open_entries(&database)), (before, 0));
+}
