@@ -83,6 +83,9 @@ const MARKS: [(&[u8], &str); 3] =
 /// Below so many characters beyond ASCII a legacy encoding is not sure.
 const SURE_CHARACTERS: usize = 40;
 
+/// The same for an encoding of several bytes a character, where not any two bytes are a character.
+const SURE_BYTES_OF_SEVERAL: usize = 12;
+
 /// Finds the encoding, or looks at what is left to find where `given` names it.
 ///
 /// # Errors
@@ -121,6 +124,9 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
         return Ok(Found { encoding, evidence: Some(evidence), unsure: None });
     }
     let (characters, broken) = utf8(sample);
+    if let Some(found) = of_pairs(sample, characters, broken) {
+        return Ok(found);
+    }
     if broken == 0 {
         let evidence = match characters {
             0 => "all bytes are ASCII".to_owned(),
@@ -149,6 +155,31 @@ pub(super) fn find(sample: &Sample, given: Option<&str>) -> Result<Found> {
     found.unsure =
         Some(Unsure { what: "some letters inside words are in UTF-8".to_owned(), option: "--encoding" });
     Ok(found)
+}
+
+/// Each byte of such a pair is one that UTF-8 cannot have there.
+const PAIR_BYTES: usize = 6;
+
+/// UTF-8 but for such pairs, which no reader takes for it.
+fn of_pairs(sample: &Sample, characters: usize, broken: usize) -> Option<Found> {
+    let pairs = pairs_of_surrogates(sample);
+    let broken_else = broken.saturating_sub(pairs.saturating_mul(PAIR_BYTES));
+    (pairs > 0 && is_mostly_utf8(characters.saturating_add(pairs), broken_else)).then(|| {
+        let are = plural(pairs, "character is a pair", "characters are pairs");
+        sure(
+            "UTF8",
+            0,
+            format!("{pairs} {are} of surrogates, as Java and Oracle's UTF8 write emoji (CESU-8)"),
+        )
+    })
+}
+
+/// Characters that were encoded from UTF-16 half by half. By chance such six bytes hardly stand in a row.
+fn pairs_of_surrogates(sample: &Sample) -> usize {
+    let is_one =
+        |six: &&[u8]| matches!(six, [0xED, 0xA0..=0xAF, 0x80..=0xBF, 0xED, 0xB0..=0xBF, 0x80..=0xBF]);
+    let windows = [sample.head, sample.middle, sample.tail];
+    windows.iter().map(|window| window.windows(PAIR_BYTES).filter(is_one).count()).sum()
 }
 
 /// Two characters of UTF-8 by chance are rare in any other encoding: `Ã¼` is no text.
@@ -260,7 +291,12 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
     let few = odd_bytes < SURE_CHARACTERS;
     // Hardly any file is in LATIN4, and letters of a few words are as frequent there: `naïve`, `naīve`.
     let is_latin = is_latin || few && guess == encoding_rs::ISO_8859_4 && !has_older_letters(sample);
-    let guess = if is_latin { encoding_rs::WINDOWS_1252 } else { guess };
+    let is_kana = guess == encoding_rs::ISO_8859_5 && may_be_kana(sample);
+    let guess = match () {
+        () if is_latin => encoding_rs::WINDOWS_1252,
+        () if is_kana => encoding_rs::SHIFT_JIS,
+        () => guess,
+    };
     let name = server_name(guess.name());
     let evidence = format!("the bytes are not UTF-8; their frequencies are those of text in {name}");
     let may_be_older = matches!(name, "WIN1252" | "WIN1254") && has_older_letters(sample);
@@ -270,7 +306,9 @@ fn legacy(sample: &Sample, odd_bytes: usize) -> Found {
         ))
     } else if may_be_baltic(name, sample) {
         Some(format!("some letters of {name} may be those of WIN1257 (š, ž, õ in Estonian)"))
-    } else if few && guess.is_single_byte() {
+    } else if is_kana {
+        Some(format!("the half-width katakana of {name} may be Cyrillic letters of ISO_8859_5"))
+    } else if few && (guess.is_single_byte() || odd_bytes < SURE_BYTES_OF_SEVERAL) {
         let are = plural(odd_bytes, "byte beyond ASCII is little", "bytes beyond ASCII are few");
         Some(format!("{odd_bytes} {are} to tell {name} from its relatives"))
     } else {
@@ -298,8 +336,27 @@ const UNASSIGNED: [u8; 5] = [0x81, 0x8D, 0x8F, 0x90, 0x9D];
 
 /// Letters there, and in Windows-1252 signs (low quotes, daggers, currencies and the like) and capitals that
 /// do not stand between a letter and a small one.
-const ODD_INSIDE_WORDS: [u8; 14] =
-    [0x82, 0x84, 0x86, 0x87, 0x88, 0x8A, 0x8E, 0x94, 0x9F, 0xA1, 0xA2, 0xA3, 0xA4, 0xA7];
+const ODD_INSIDE_WORDS: [u8; 15] =
+    [0x82, 0x84, 0x86, 0x87, 0x88, 0x8A, 0x8E, 0x94, 0x9F, 0xA1, 0xA2, 0xA3, 0xA4, 0xA7, 0xC6];
+
+/// `é` and `ó` of cp850, with which words end; in Windows-1252 a low quote and the sign of cents.
+const ODD_AT_ENDS: [u8; 2] = [0x82, 0xA2];
+
+/// `ã` and `õ` of cp850, before which `ç` stands in Portuguese; in Windows-1252 `Æ` and `ä`, which no dagger
+/// precedes.
+const BEHIND_CEDILLA: [u8; 2] = [0xC6, 0xE4];
+
+/// Half-width katakana alone, with the signs that give voice to a syllable: in ISO-8859-5 capitals, and of
+/// the small letters none of the second half of the alphabet.
+fn may_be_kana(sample: &Sample) -> bool {
+    let windows = [sample.head, sample.middle, sample.tail];
+    let mut odd = windows.iter().flat_map(|window| window.iter()).filter(|byte| !byte.is_ascii());
+    let mut is_voiced = false;
+    odd.all(|byte| {
+        is_voiced |= *byte >= 0xD0;
+        (0xA1..=0xDF).contains(byte)
+    }) && is_voiced
+}
 
 /// Every byte beyond ASCII stands alone between ASCII letters: a character of several bytes would take the
 /// next letter with it.
@@ -316,8 +373,16 @@ fn stands_in_words(sample: &Sample) -> bool {
 /// Text in Windows-1252 would not have these bytes where they stand.
 fn has_older_letters(sample: &Sample) -> bool {
     let is_one = |three: &[u8]| match three {
+        [before, 0x87, behind] if BEHIND_CEDILLA.contains(behind) => before.is_ascii_alphabetic(),
         [before, byte, behind] => {
-            ODD_INSIDE_WORDS.contains(byte) && before.is_ascii_alphabetic() && behind.is_ascii_lowercase()
+            let is_inside = ODD_INSIDE_WORDS.contains(byte)
+                && before.is_ascii_alphabetic()
+                && behind.is_ascii_lowercase();
+            let is_end = ODD_AT_ENDS.contains(byte)
+                && before.is_ascii_lowercase()
+                && behind.is_ascii()
+                && !behind.is_ascii_alphanumeric();
+            is_inside || is_end
         }
         _ => false,
     };
@@ -441,6 +506,51 @@ mod tests {
         assert_eq!((few.encoding.name.as_str(), few.unsure.is_some()), ("WIN1252", true));
         // Not the character of Shift JIS that takes the next letter with it.
         assert_eq!(name(b"id,name\n1,M\x81ller\n2,B\x84r\n"), "WIN1252");
+    }
+
+    #[test]
+    fn portuguese_of_dos_is_unsure() {
+        let of = |text: &[u8]| {
+            let found = find(&Sample::of_whole(&[b"id;name\n", text].concat().repeat(30)), None).unwrap();
+            (found.encoding.name, found.unsure.is_some())
+        };
+        let unsure = ("WIN1252".to_owned(), true);
+        // São Paulo, João; ação, corações; avó.
+        assert_eq!(of(b"1;S\xc6o Paulo Jo\xc6o\n"), unsure);
+        assert_eq!(of(b"1;a\x87\xc6o cora\x87\xe4es\n"), unsure);
+        assert_eq!(of(b"1;av\xa2 \n2;Lisboa\xa0\n3;av\xa2\n"), unsure);
+        let sure = encoded("windows-1252", "1;São Paulo;ação\n2;avó;KÆRE Ærø\n3;5¢ Ðß 3‚ … †\n");
+        assert_eq!(of(&sure), ("WIN1252".to_owned(), false));
+    }
+
+    #[test]
+    fn pairs_of_surrogates_are_broken_utf8() {
+        let emoji = b" \xed\xa0\xbd\xed\xb8\x80";
+        let line = |text: &[u8]| [b"1,abc", text, b",x\n"].concat();
+        let of = |more: &[u8]| name(&[&b"id,name,k\n"[..], &line(emoji).repeat(9), more].concat());
+        assert_eq!(of(b""), "UTF8");
+        assert_eq!(of(&line("grün Köln".as_bytes())), "UTF8");
+        assert_ne!(of(&line(b"gr\xfcn").repeat(9)), "UTF8");
+        assert_eq!(name(&line(emoji)), "UTF8");
+    }
+
+    #[test]
+    fn a_few_bytes_do_not_prove_characters_of_several() {
+        let is_unsure = |bytes: &[u8]| find(&Sample::of_whole(bytes), None).unwrap().unsure.is_some();
+        // `żółw` of Windows-1250, which is two characters of Big5.
+        assert!(is_unsure(b"id,name\n1,\xbf\xf3\xb3w\n2,plain\n"));
+        let japanese = "番号,名前,住所\n1,山田太郎,東京都千代田区\n2,鈴木花子,大阪府大阪市\n";
+        assert!(!is_unsure(&encoded("shift_jis", japanese)));
+    }
+
+    #[test]
+    fn half_width_katakana_are_no_cyrillic() {
+        let rows = |text: &str| (0..50).map(|no| format!("{no},{text}\n")).collect::<String>();
+        let kana = find(&Sample::of_whole(&encoded("shift_jis", &rows("ｶﾀｶﾅ ﾀﾛｳ"))), None).unwrap();
+        assert_eq!((kana.encoding.name.as_str(), kana.unsure.is_some()), ("SJIS", true));
+        let russian =
+            find(&Sample::of_whole(&encoded("iso-8859-5", &rows("Новосибирск Мария"))), None).unwrap();
+        assert_eq!((russian.encoding.name.as_str(), russian.unsure.is_some()), ("ISO_8859_5", false));
     }
 
     #[test]
