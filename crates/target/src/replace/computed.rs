@@ -2,9 +2,9 @@
 //! read.
 //!
 //! The names of a table enter, reasons leave, each with the statement that helps: rights of this role on what
-//! definitions name, functions that are not IMMUTABLE any more, and those that find nothing under the `search_path` that builds have from PostgreSQL
-//! 17 on. Whether they do is tried with a row of the old table; where it has none, or is another role's, the
-//! build tells.
+//! definitions name, functions that are not IMMUTABLE any more, and those that find nothing under the
+//! `search_path` that builds have from PostgreSQL 17 on. Whether they do is tried with a row of the old
+//! table; where it has none, or is another role's, the build tells.
 
 use crate::error::session_error;
 use crate::membership::acts_as_sql;

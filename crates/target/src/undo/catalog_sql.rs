@@ -127,8 +127,8 @@ pub(super) const DEFINITIONS_SQL: &str = "\
             WHERE con.conindid OPERATOR(pg_catalog.=) i.oid AND con.contype OPERATOR(pg_catalog.=) 'x'::pg_catalog.\"char\") \
     FROM pg_catalog.unnest($1) AS i (oid)";
 
-/// A foreign key of this definition may hang on the index `twin`: `transformFkeyCheckAttrs` of the server takes
-/// the first by OID of those that are unique on the same columns, in whatever order.
+/// A foreign key of this definition may hang on the index `twin`: `transformFkeyCheckAttrs` of the server
+/// takes the first by OID of those that are unique on the same columns, in whatever order.
 macro_rules! may_hang {
     () => {
         "twin.indisunique AND twin.indisvalid AND twin.indimmediate AND twin.indpred IS NULL AND twin.indexprs IS NULL \

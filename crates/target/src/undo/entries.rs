@@ -2,9 +2,10 @@
 //!
 //! An index is one entry, so that several can be built side by side: CREATE INDEX locks against writers
 //! alone. What locks harder, ADD CONSTRAINT and what is said of an index elsewhere, is an entry of its own
-//! that is quickly done, but for constraints that build their indexes themselves. An index of a partitioned table is put back as pg_dump does it: those of the
-//! partitions like any others, their parent alone, and each attachment. A foreign key comes back as NOT VALID
-//! and is validated by another entry: if rows contradict it, it still guards the rows to come.
+//! that is quickly done, but for constraints that build their indexes themselves. An index of a partitioned
+//! table is put back as pg_dump does it: those of the partitions like any others, their parent alone, and
+//! each attachment. A foreign key comes back as NOT VALID and is validated by another entry: if rows
+//! contradict it, it still guards the rows to come.
 
 use super::capture::What;
 use crate::ledger::{NewUndo, UndoKind};

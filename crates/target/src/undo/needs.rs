@@ -90,7 +90,8 @@ pub(crate) struct Lacking {
     pub(crate) what: What,
     /// Of the schema or function, in full.
     pub(crate) name: String,
-    /// The role that lacks it: this one, or the table's owner, by whom a build computes; empty for what is no right.
+    /// The role that lacks it: this one, or the table's owner, by whom a build computes; empty for what is no
+    /// right.
     pub(crate) role: String,
     /// What helps, but for a path.
     pub(crate) grant: Option<String>,
