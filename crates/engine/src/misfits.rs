@@ -5,7 +5,9 @@
 //! `NaN` as a number, `20240131` as a date). It is also asked which of them it would round (`+1.255` in a
 //! `numeric(5,2)`).
 
-use crate::widen::{any_number, characters, count_characters, drops_zone, is_number, needed, without_limit};
+use crate::widen::{
+    any_number, characters, count_characters, drops_zone_or_day, is_number, needed, without_limit,
+};
 use howdah_model::{Relation, Result};
 use howdah_target::define;
 use howdah_target::session::Session;
@@ -57,7 +59,7 @@ impl Misfits {
         }
         let state = of(value);
         let Some(wanted) = needed(&self.has, &state) else { return };
-        let is_certain = misfit(&state, &self.has).is_some() || drops_zone(&self.has, &state);
+        let is_certain = misfit(&state, &self.has).is_some() || drops_zone_or_day(&self.has, &state);
         if wanted.type_name != "text" || is_certain {
             self.are_numbers &= are_plain_numbers(&state);
             self.refused.join(&state);

@@ -233,7 +233,7 @@ fn changes(
         if !column.made {
             let is_limited = characters(&column.type_name).is_some();
             // Counts since 1970 come with their zone, and only so.
-            if column.read && drops_zone(&column.type_name, watch.state()) {
+            if column.read && drops_zone_or_day(&column.type_name, watch.state()) {
                 continue;
             }
             if is_limited || needed(&column.type_name, watch.state()).is_some() {
@@ -477,7 +477,13 @@ fn wider(has: &str, wanted: &str) -> Option<String> {
     })
 }
 
-/// The column takes such values and drops the zone that they are of, without which they are other ones.
+/// The column takes such values and drops the zone or the day that they are of, without which they are other
+/// ones.
+pub(crate) fn drops_zone_or_day(has: &str, state: &ColumnState) -> bool {
+    drops_zone(has, state) || drops_day(has, state)
+}
+
+/// The column takes such values and drops their offsets from UTC.
 pub(crate) fn drops_zone(has: &str, state: &ColumnState) -> bool {
     matches!(short(has), "timestamp" | "date") && state.finish(true).type_name == "timestamptz"
 }
@@ -518,7 +524,9 @@ pub(crate) fn holds(has: &str, wanted: &str) -> bool {
     }
     match (digits(has), digits(wanted)) {
         (Some((whole, decimals)), Some((wanted_whole, wanted_decimals))) => {
-            whole >= wanted_whole && decimals == wanted_decimals
+            // A point with nothing behind it is none that an integer may be written with.
+            let takes_points = has.starts_with("numeric") || !wanted.starts_with("numeric");
+            whole >= wanted_whole && decimals == wanted_decimals && takes_points
         }
         // Unconstrained numeric.
         (None, Some(_)) => matches!(has, "numeric" | "double precision"),
@@ -579,6 +587,8 @@ mod tests {
             ("numeric(8,2)", "numeric(7,2)", true),
             ("numeric(8,2)", "numeric(8,3)", false),
             ("numeric(8,2)", "integer", false),
+            ("integer", "numeric(1,0)", false),
+            ("numeric(3,0)", "numeric(1,0)", true),
             ("numeric", "integer", true),
             ("date", "timestamp", false),
             ("timestamp", "date", true),
@@ -597,6 +607,11 @@ mod tests {
             ("smallint", &["1", "32768"], Some("integer")),
             ("integer", &["2147483648"], Some("bigint")),
             ("smallint", &["1.5"], Some("numeric")),
+            ("integer", &["7", "1."], Some("numeric")),
+            ("bigint", &["1."], Some("numeric")),
+            ("numeric(5,0)", &["7", "1."], None),
+            ("time without time zone", &["2024-01-01 10:00:00"], Some("text")),
+            ("time without time zone", &["10:00:00"], None),
             ("numeric(5,2)", &["1.25", "2.5", "999"], None),
             ("numeric(5,2)", &["1000"], Some("numeric")),
             ("numeric(5,2)", &["1.255"], Some("numeric")),

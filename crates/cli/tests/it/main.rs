@@ -96,3 +96,4 @@ mod unquoted;
 mod unread;
 mod verify;
 mod web;
+mod widened;

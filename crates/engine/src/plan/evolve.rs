@@ -10,7 +10,7 @@ use super::tables::Shape;
 use crate::Context;
 use crate::misfits::Misfits;
 use crate::widen::{
-    characters, drops_zone, holds_text, is_fixed, is_inferred, is_number, needed, needed_as_read,
+    characters, drops_zone_or_day, holds_text, is_fixed, is_inferred, is_number, needed, needed_as_read,
     without_limit,
 };
 use howdah_model::{Column, Error, ErrorKind, Evolve, Job, NewColumn, Relation, Result, Table, TableChange};
@@ -158,7 +158,7 @@ async fn widen(
         (None, None) => needed(has, &state),
     };
     let is_doubtful = |wanted: &infer::Inferred| {
-        let is_certain = infer::misfit(&state, has).is_some() || drops_zone(has, &state);
+        let is_certain = infer::misfit(&state, has).is_some() || drops_zone_or_day(has, &state);
         wanted.type_name == "text" && characters(has).is_none() && !is_certain
     };
     if wanted.as_ref().is_some_and(is_doubtful) {
