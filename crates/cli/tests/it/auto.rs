@@ -512,9 +512,12 @@ fn documents_are_no_tables_and_lines_of_json_load_into_one_column() {
     let source = files.put("t.json", lines);
     let to_t = || load(&database).args(["--table", "t"]);
     let refused = to_t().arg(&source).run(PATIENCE).expect_code(1).stderr;
+    let make = howdah("load").args(["--to", &database.conninfo(), "--table", "u", "--create"]).arg(&source);
     for words in ["t.json: the file looks like lines of JSON", "hint: to load each line into one column"] {
         assert!(refused.contains(words), "{words}\n{refused}");
     }
+    let make = make.run(PATIENCE).expect_code(1).stderr;
+    assert!(make.contains("make the table first") && make.contains("without --create"), "{make}");
     let hinted = ["--format", "csv", "--delimiter", "\\x02", "--quote", "\\x01", "--columns", "doc"];
     to_t().args(hinted).arg(&source).run(PATIENCE).expect_code(0);
     assert_eq!(database.value("SELECT string_agg(doc->>'a', '|') || max(doc->>'b') FROM t"), "x, \"y\"[1]");

@@ -20,7 +20,8 @@ type Refusal = (&'static str, &'static str);
 
 const JSON_LINES: Refusal = (
     "lines of JSON",
-    "to load each line into one column of json or jsonb, give --format csv --delimiter '\\x02' --quote '\\x01' --columns COLUMN",
+    "to load each line into one column of json or jsonb, make the table first (CREATE TABLE ... (COLUMN jsonb)) and give, without --create, \
+     --format csv --delimiter '\\x02' --quote '\\x01' --columns COLUMN",
 );
 const JSON: Refusal = (
     "a JSON document",
