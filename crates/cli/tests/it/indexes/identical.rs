@@ -141,7 +141,7 @@ fn everything(major: u32, tablespace: &str) -> String {
          CREATE INDEX spans ON t USING gist (span) TABLESPACE {tablespace}; \
          CREATE INDEX pages ON t USING brin (id, part) WITH (pages_per_range = 16); \
          CREATE INDEX hashed ON t USING hash (note); \
-         CREATE UNIQUE INDEX identity ON t (id); \
+         ALTER TABLE t ADD more integer NOT NULL DEFAULT 1; CREATE UNIQUE INDEX identity ON t (id, more); \
          ALTER TABLE t REPLICA IDENTITY USING INDEX identity; \
          CREATE INDEX \"by part\" ON t (part); ALTER TABLE t CLUSTER ON \"by part\"; \
          COMMENT ON INDEX \"Half\" IS E'it''s\\nhalf'; COMMENT ON INDEX \"Key\" IS 'index of a key'; \
