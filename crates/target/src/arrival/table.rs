@@ -311,7 +311,8 @@ impl Into {
     /// as text, in the order of the operators by which they are cut. They are found in a sample by the first
     /// run of a job and kept beside the staging table ([`super::borders`]): all runs cut alike. None where
     /// rows are not told apart. A database of SQL_ASCII holds bytes that are no text to the client: there
-    /// only values of ASCII are borders, and the parts may be fewer.
+    /// only values of ASCII are borders, and the parts may be fewer; in the collation C, since regular
+    /// expressions have nothing to do with a nondeterministic one.
     ///
     /// # Errors
     /// Those of the session.
@@ -324,7 +325,7 @@ impl Into {
         let column = quote_ident(&first.name);
         let sql = format!(
             "SELECT pg_catalog.row_number() OVER (ORDER BY shares.share)::pg_catalog.int4 AS no, s.border FROM pg_catalog.unnest('{{{}}}'::pg_catalog.float8[]) shares(share) JOIN ( \
-                 SELECT {column}::pg_catalog.text AS border, pg_catalog.row_number() OVER (ORDER BY {column} USING {}) AS no, \
+                 SELECT {column}::pg_catalog.text COLLATE pg_catalog.\"C\" AS border, pg_catalog.row_number() OVER (ORDER BY {column} USING {}) AS no, \
                         pg_catalog.count(*) OVER () AS rows \
                  FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1) WHERE {column} IS NOT NULL) s \
              ON s.no = pg_catalog.ceil(shares.share * s.rows::pg_catalog.float8)::pg_catalog.int8 \

@@ -16,6 +16,7 @@ mod meanwhile;
 mod merge;
 mod pairs;
 mod place;
+mod ranges;
 mod refused;
 mod replace;
 mod replace_skip;

@@ -1,0 +1,61 @@
+//! Rows that come in by ranges of their key, whatever collation it has, and those that may not.
+
+use super::{assert_nothing_left, changes, load};
+use crate::scene::Files;
+use howdah_testkit::{MAJORS, Server, side_by_side};
+use std::fmt::Write as _;
+
+/// Enough for several parts, with a note of this length.
+const ROWS: u64 = 4_000;
+const NOTE: usize = 900;
+
+fn csv(header: &str, record: impl Fn(u64) -> String) -> Vec<u8> {
+    let note = "x".repeat(NOTE);
+    let mut csv = format!("{header},note\n");
+    for id in 1..=ROWS {
+        let _ = writeln!(csv, "{},{note}", record(id));
+    }
+    csv.into_bytes()
+}
+
+/// By a collation that takes `KEY1` and `key1` for the same.
+#[test]
+fn a_key_of_any_collation_is_cut_into_ranges() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv("k,v", |id| format!("key{id},{id}")));
+    let kinds = [
+        (
+            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+            "text COLLATE ci",
+        ),
+        (
+            "CREATE COLLATION ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false); \
+             CREATE DOMAIN d AS varchar(20) COLLATE ci",
+            "d",
+        ),
+    ];
+    side_by_side(MAJORS, |major| {
+        for (mode, (make, column)) in
+            ["merge", "insert-new"].into_iter().flat_map(|mode| kinds.map(|kind| (mode, kind)))
+        {
+            let what = format!("PostgreSQL {major}, {mode}, {column}");
+            let database = Server::shared(major).database();
+            database.sql(&format!(
+                "{make}; CREATE TABLE t (k {column} PRIMARY KEY, v int, note text); \
+                 INSERT INTO t SELECT 'key' || n, 0, '' FROM generate_series(1, {ROWS} / 2) n"
+            ));
+            let command = load(&database, &[&source]).args(["--mode", mode, "--key", "k", "--jobs", "2"]);
+            let half = ROWS / 2;
+            let (done, sum) = match mode {
+                "merge" => ([half, half, 0, 0, 0], ROWS * (ROWS + 1) / 2),
+                _ => ([half, 0, half, 0, 0], ROWS * (ROWS + 1) / 2 - half * (half + 1) / 2),
+            };
+            assert_eq!(changes(&command), done, "{what}");
+            assert_eq!(database.value("SELECT sum(v) FROM t"), sum.to_string(), "{what}");
+            let parts =
+                "SELECT count(*) > 1 AND max(rows) < sum(rows) * 0.8 FROM howdah.step WHERE name = 'part'";
+            assert_eq!(database.value(parts), "t", "{what}");
+            assert_nothing_left(&database, &what);
+        }
+    });
+}
