@@ -160,9 +160,7 @@ impl Into {
     /// meant, by one of which two keys may be the same that the key tells apart, and rows go unnoticed.
     fn arbiter(&self) -> String {
         let column = |column: &KeyColumn| {
-            let collation =
-                column.collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default();
-            format!("{}{collation} {}", quote_ident(&column.name), column.operator_class)
+            format!("{}{} {}", quote_ident(&column.name), column.collate(), column.operator_class)
         };
         self.key.iter().map(column).collect::<Vec<_>>().join(", ")
     }
@@ -236,7 +234,9 @@ impl Into {
         let Some(first) = self.key.first() else { return "true".to_owned() };
         let compare = |operator: &str, number: usize| {
             let name = quote_ident(&first.name);
-            format!("{of}.{name} {operator} ${number}::pg_catalog.text::{}", first.type_name)
+            // A domain may have another collation than its column: neither would come before the other.
+            let (type_name, collate) = (&first.type_name, first.collate());
+            format!("{of}.{name} {operator} ${number}::pg_catalog.text::{type_name}{collate}")
         };
         let from = span.from.as_ref().map(|_| compare(&first.operators[1], 1));
         let to = span.to.as_ref().map(|_| compare(&first.operators[2], 1 + usize::from(span.from.is_some())));

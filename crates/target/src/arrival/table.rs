@@ -124,6 +124,13 @@ pub struct KeyColumn {
     pub(super) collation: Option<String>,
 }
 
+impl KeyColumn {
+    /// ` COLLATE x`, where the type has collations.
+    pub(super) fn collate(&self) -> String {
+        self.collation.as_ref().map(|name| format!(" COLLATE {name}")).unwrap_or_default()
+    }
+}
+
 /// A column that the files fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {

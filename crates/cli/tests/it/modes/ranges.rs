@@ -18,7 +18,8 @@ fn csv(header: &str, record: impl Fn(u64) -> String) -> Vec<u8> {
     csv.into_bytes()
 }
 
-/// By a collation that takes `KEY1` and `key1` for the same.
+/// By a collation that takes `KEY1` and `key1` for the same, and by another one than the domain of the column
+/// has.
 #[test]
 fn a_key_of_any_collation_is_cut_into_ranges() {
     let files = Files::new();
@@ -33,6 +34,7 @@ fn a_key_of_any_collation_is_cut_into_ranges() {
              CREATE DOMAIN d AS varchar(20) COLLATE ci",
             "d",
         ),
+        ("CREATE DOMAIN d AS text COLLATE \"C\"", "d COLLATE \"POSIX\""),
     ];
     side_by_side(MAJORS, |major| {
         for (mode, (make, column)) in
