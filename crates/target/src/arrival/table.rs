@@ -49,35 +49,32 @@ const KEY_SQL: &str = "\
 
 /// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored
 /// differently, as what type (one that `pg_catalog` has an equality for: it looks for the operator in all
-/// schemas of the search path), whether the column is an identity column, one whose values cannot be given,
-/// whether what rows say besides the key `$3` has to be unique, whether that, or what they refer to, is known
-/// only when all are in, and whether a trigger (of a partition, too) or a policy may keep rows from being
-/// inserted, make something else of those that are, or keep rows from being changed, and from being deleted,
-/// and whether rows are deleted with others that they refer to. Triggers that check foreign keys, and keys at
-/// the end, do none of this.
+/// schemas of the search path), whether the column is an identity column, one whose values cannot be given.
+/// Then, of the table with its partitions, whether what rows say besides the key `$3` has to be unique, and
+/// be it to be among those that a predicate takes; whether that, or what they refer to, is known only when
+/// all are in, also where that is a table which this one is a partition of; whether a trigger or a policy may
+/// keep rows from being inserted, make something else of those that are, keep rows from being changed, and
+/// from being deleted; and whether rows are deleted with others that they refer to. Triggers that check foreign keys, and keys at the end, do none of this.
 const COLUMNS_SQL: &str = concat!(
+    tree_of!("pg_catalog.to_regclass($1)::pg_catalog.oid"),
     "SELECT a.attname::pg_catalog.text, \
            CASE WHEN NOT coalesce(l.collisdeterministic, true) THEN NULL WHEN t.oid IN (1043, 25) THEN '::pg_catalog.text' \
                 WHEN t.oid IN (16, 17, 18, 19, 20, 21, 23, 26, 829, 869, 1082, 1083, 1114, 1184, 2950) THEN '' END, \
            a.attidentity <> '', a.attidentity = 'a', \
-           EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND (i.indisunique OR i.indisexclusion) \
-               AND EXISTS (SELECT FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) AS k (no) WHERE NOT EXISTS ( \
+           EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = ANY (ARRAY(SELECT oid FROM tree)) AND (i.indisunique OR i.indisexclusion) \
+               AND (i.indpred IS NOT NULL OR EXISTS (SELECT FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) AS k (no) WHERE NOT EXISTS ( \
                    SELECT FROM pg_catalog.pg_attribute b \
-                   WHERE b.attrelid = i.indrelid AND b.attnum = k.no AND b.attname = ANY ($3)))), \
-           EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = a.attrelid \
-               AND (f.confrelid = f.conrelid OR (f.condeferrable AND f.contype IN ('p', 'u', 'x')))), \
-           ARRAY(SELECT EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = a.attrelid AND r.relrowsecurity) \
-                 OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & fires.at = fires.at AND g.tgenabled <> 'D' \
-                     AND NOT (g.tgisinternal AND g.tgconstraint <> 0::pg_catalog.oid) \
-                     AND (g.tgrelid = a.attrelid \
-                          OR g.tgrelid IN (",
-    tree_of!("a.attrelid"),
-    "SELECT oid FROM tree))) \
+                   WHERE b.attrelid = i.indrelid AND b.attnum = k.no AND b.attname = ANY ($3))))), \
+           EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.conrelid = ANY (ARRAY(SELECT oid FROM tree)) \
+               AND ((f.condeferrable AND f.contype IN ('p', 'u', 'x')) OR f.confrelid = ANY (ARRAY( \
+                   SELECT oid FROM tree UNION ALL SELECT p.relid::pg_catalog.oid FROM pg_catalog.pg_partition_ancestors(pg_catalog.to_regclass($1)) AS p (relid))))), \
+           ARRAY(SELECT EXISTS (SELECT FROM pg_catalog.pg_class r WHERE r.oid = pg_catalog.to_regclass($1)::pg_catalog.oid AND r.relrowsecurity) \
+                 OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = ANY (ARRAY(SELECT oid FROM tree)) \
+                     AND g.tgtype & fires.at = fires.at AND g.tgenabled <> 'D' \
+                     AND NOT (g.tgisinternal AND g.tgconstraint <> 0::pg_catalog.oid)) \
                  FROM (VALUES (1, 7::pg_catalog.int2), (2, 4::pg_catalog.int2), (3, 19::pg_catalog.int2), (4, 11::pg_catalog.int2)) \
                      AS fires (no, at) ORDER BY fires.no), \
-           EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confdeltype = 'c' AND f.conrelid IN (",
-    tree_of!("a.attrelid"),
-    "SELECT oid FROM tree)) \
+           EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confdeltype = 'c' AND f.conrelid = ANY (ARRAY(SELECT oid FROM tree))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
     JOIN pg_catalog.pg_attribute a ON a.attrelid = pg_catalog.to_regclass($1)::pg_catalog.oid AND a.attname = wanted.name \
         AND NOT a.attisdropped \
@@ -158,7 +155,7 @@ pub struct Into {
     pub(super) may_drop: bool,
     /// A trigger may make something else of rows that are inserted, or of others when they are.
     pub(super) may_remake: bool,
-    /// What rows say besides their key has to be unique.
+    /// What rows say besides their key has to be unique, at least among some, or in a partition.
     pub is_unique_besides: bool,
     /// Rows refer to each other, or may break a constraint until all are in: they come in one transaction.
     pub comes_together: bool,

@@ -306,6 +306,57 @@ fn a_new_row_takes_what_a_changed_one_gives_up() {
     });
 }
 
+/// What is unique among some rows alone, as the version that is in force, or in a partition alone.
+#[test]
+fn a_new_row_takes_what_a_changed_one_gives_up_of_some_rows_or_of_a_partition() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"k,ver,n,cur\n1,1,10,f\n1,2,10,t\n2,1,20,t\n");
+    let moved = files.put("b.csv", b"k,ver,n,cur\n1,1,11,t\n1,2,10,t\n2,1,20,t\n");
+    let plain = "CREATE TABLE t (k int, ver int, n int, cur bool NOT NULL, PRIMARY KEY (k, ver))";
+    let partitioned = format!(
+        "{plain} PARTITION BY LIST (k); CREATE TABLE odd (cur bool NOT NULL, n int, gone int, ver int NOT NULL, k int NOT NULL); \
+         ALTER TABLE odd DROP COLUMN gone; ALTER TABLE t ATTACH PARTITION odd FOR VALUES IN (1, 3); CREATE TABLE even PARTITION OF t DEFAULT"
+    );
+    let tables = [
+        (format!("{plain}; CREATE UNIQUE INDEX ON t (k) WHERE cur"), &source),
+        (format!("{plain}; ALTER TABLE t ADD EXCLUDE USING btree (k WITH =) WHERE (cur)"), &source),
+        (format!("{partitioned}; CREATE UNIQUE INDEX ON odd (k) WHERE cur"), &source),
+        (format!("{partitioned}; CREATE UNIQUE INDEX ON odd (n)"), &moved),
+        (format!("{partitioned}; CREATE UNIQUE INDEX ON odd ((n + k))"), &moved),
+        (format!("{partitioned}; ALTER TABLE odd ADD EXCLUDE USING btree (n WITH =)"), &moved),
+    ];
+    side_by_side(MAJORS, |major| {
+        for (table, source) in &tables {
+            let prepared = || {
+                let database = Server::shared(major).database();
+                database.sql(&format!("{table}; INSERT INTO t VALUES (1, 1, 10, true), (2, 1, 20, true)"));
+                database
+            };
+            let wanted = prepared();
+            wanted.sql("CREATE TABLE input (k int, ver int, n int, cur bool)");
+            wanted
+                .copy_in("COPY input FROM STDIN (FORMAT csv, HEADER true)", std::fs::read(source).unwrap())
+                .unwrap();
+            wanted.sql(
+                "INSERT INTO t SELECT * FROM input ON CONFLICT (k, ver) DO UPDATE SET n = excluded.n, cur = excluded.cur",
+            );
+            let merge = ["--mode", "merge", "--key", "k,ver"];
+            for options in [&["--atomic"][..], &[], &["--on-error", "skip"]] {
+                let what = format!("PostgreSQL {major}, {table}, {options:?}");
+                let database = prepared();
+                let done = changes(&load(&database, &[source]).args(merge).args(options));
+                assert_eq!(done, [1, 1, 1, 0, 0], "{what}");
+                assert_eq!(database.digest("t"), wanted.digest("t"), "{what}");
+                assert_nothing_left(&database, &what);
+            }
+            let database = prepared();
+            let to = database.conninfo();
+            let check = howdah("check").args(["--format", "csv", "--header", "--table", "t", "--to", &to]);
+            check.args(merge).arg(source).run(PATIENCE).expect_code(0);
+        }
+    });
+}
+
 /// 007 is the key 7 of the table, and text would make two of it.
 #[test]
 fn a_key_does_not_become_text() {
