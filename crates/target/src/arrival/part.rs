@@ -207,7 +207,7 @@ pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Res
     let into = way.into;
     let rows = count(session, way, &into.count_sql(span), span).await?;
     let changes = match way.mode {
-        Mode::Merge | Mode::InsertNew => by_key(session, way, span, rows).await?,
+        Mode::Merge | Mode::InsertNew => by_key(session, way, span, rows, false).await?,
         Mode::Append | Mode::Truncate | Mode::Replace => {
             let inserted = execute(session, way, &into.insert_all_sql(span), span).await?;
             if inserted != rows {
@@ -231,18 +231,21 @@ pub(super) async fn come_in(session: &Session, way: Way<'_>, span: &Span) -> Res
 /// statement, behind which the trigger has had the last word: UPDATE then leaves alone what this transaction
 /// has written. So they are where something besides the key is unique: new rows may take what changed ones
 /// give up.
-async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Result<Changes> {
+///
+/// Where the rows have come before, `again`, only so many of them that are not there any more come once more.
+async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64, again: bool) -> Result<Changes> {
     let (into, merges) = (way.into, way.mode == Mode::Merge);
     let update = |only_others| into.update_sql(span, only_others).filter(|_| merges);
-    let both =
-        into.update_and_insert_sql(span).filter(|_| merges && (into.may_remake || into.is_unique_besides));
+    let is_one = merges && !again && (into.may_remake || into.is_unique_besides);
+    let both = into.update_and_insert_sql(span).filter(|_| is_one);
     let mut changes = Changes::default();
     let left = |changes: &Changes| rows.saturating_sub(changes.inserted + changes.updated);
-    // What was changed once is changed once more, and counted twice, if it still differs.
-    let mut only_others = into.may_remake;
-    if let Some(update) = update(false).filter(|_| way.all_change && both.is_none()) {
+    // What a trigger has made of rows that came stays, and who has changed a row once does not do so again.
+    let only_others_then = into.may_remake || into.may_change_again;
+    let mut only_others = if again { only_others_then } else { into.may_remake };
+    if let Some(update) = update(false).filter(|_| way.all_change && !again && both.is_none()) {
         changes.updated = execute(session, way, &update, span).await?;
-        only_others = into.may_hold_back;
+        only_others = only_others_then;
         if left(&changes) == 0 {
             return Ok(changes);
         }
@@ -252,6 +255,7 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
             Some(both) => {
                 let [updated, inserted] = counts(session, way, both, span).await?;
                 changes.updated += updated;
+                only_others = only_others_then;
                 inserted
             }
             None => execute(session, way, &into.insert_missing_sql(span), span).await?,
@@ -263,7 +267,7 @@ async fn by_key(session: &Session, way: Way<'_>, span: &Span, rows: u64) -> Resu
                 run(session, way, PASS_OWN_SQL).await?;
             }
             changes.updated += execute(session, way, update, span).await?;
-            only_others = into.may_remake || into.may_hold_back;
+            only_others = only_others_then;
         }
         if !into.may_drop && (update.is_none() || left(&changes) == 0) {
             break;
@@ -328,8 +332,10 @@ async fn delete_missing(
             return Err(gone_along(&way.into.relation, gone - before));
         }
     }
-    if count(session, way, &into.count_missing_sql(&all), &all).await? > 0 {
-        let (_, again) = come_in(session, way, &all).await?;
+    let missing = count(session, way, &into.count_missing_sql(&all), &all).await?;
+    if missing > 0 {
+        let again = by_key(session, way, &all, missing, true).await?;
+        into.expect_same_types(session).await?;
         (changes.inserted, changes.updated) = (again.inserted, again.updated);
     }
     Ok(changes)

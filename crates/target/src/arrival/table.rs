@@ -54,7 +54,8 @@ const KEY_SQL: &str = "\
 /// be it to be among those that a predicate takes; whether that, or what they refer to, is known only when
 /// all are in, also where that is a table which this one is a partition of; whether a trigger or a policy may
 /// keep rows from being inserted, make something else of those that are, keep rows from being changed, and
-/// from being deleted; and whether rows are deleted with others that they refer to. Triggers that check foreign keys, and keys at the end, do none of this.
+/// from being deleted, and make something else of those that are changed; and whether rows are deleted with
+/// others that they refer to. Triggers that check foreign keys, and keys at the end, do none of this.
 const COLUMNS_SQL: &str = concat!(
     tree_of!("pg_catalog.to_regclass($1)::pg_catalog.oid"),
     "SELECT a.attname::pg_catalog.text, \
@@ -72,7 +73,7 @@ const COLUMNS_SQL: &str = concat!(
                  OR EXISTS (SELECT FROM pg_catalog.pg_trigger g WHERE g.tgrelid = ANY (ARRAY(SELECT oid FROM tree)) \
                      AND g.tgtype & fires.at = fires.at AND g.tgenabled <> 'D' \
                      AND NOT (g.tgisinternal AND g.tgconstraint <> 0::pg_catalog.oid)) \
-                 FROM (VALUES (1, 7::pg_catalog.int2), (2, 4::pg_catalog.int2), (3, 19::pg_catalog.int2), (4, 11::pg_catalog.int2)) \
+                 FROM (VALUES (1, 7::pg_catalog.int2), (2, 4::pg_catalog.int2), (3, 19::pg_catalog.int2), (4, 11::pg_catalog.int2), (5, 16::pg_catalog.int2)) \
                      AS fires (no, at) ORDER BY fires.no), \
            EXISTS (SELECT FROM pg_catalog.pg_constraint f WHERE f.contype = 'f' AND f.confdeltype = 'c' AND f.conrelid = ANY (ARRAY(SELECT oid FROM tree))) \
     FROM pg_catalog.unnest($2) WITH ORDINALITY AS wanted (name, no) \
@@ -161,6 +162,8 @@ pub struct Into {
     pub comes_together: bool,
     /// A trigger or a policy may keep rows from being changed.
     pub(super) may_hold_back: bool,
+    /// A trigger may make something else of rows that are changed, or of others when they are.
+    pub(super) may_change_again: bool,
     /// The same of rows that are deleted.
     pub(super) may_keep: bool,
     /// By ON DELETE CASCADE of a foreign key rows are deleted with those that they refer to.
@@ -204,6 +207,7 @@ impl Into {
             may_drop: fires(0),
             may_remake: fires(1),
             may_hold_back: fires(2),
+            may_change_again: fires(4),
             may_keep: fires(3),
             goes_along: rows.first().is_some_and(|row| row.get(7)),
             partitioned: plan.table.kind == RelationKind::Partitioned,

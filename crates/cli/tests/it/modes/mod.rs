@@ -14,6 +14,7 @@ mod limited;
 mod lost;
 mod meanwhile;
 mod merge;
+mod once;
 mod pairs;
 mod place;
 mod ranges;
