@@ -22,7 +22,9 @@ const PAGES_FOR_SCATTERED_LOOKUP: u64 = 8;
 
 /// The unique indexes of table `$1` on exactly the columns `$2` that ON CONFLICT can use, each column with
 /// the operators (=, >=, <) of the index, its type, and the index's operator class and collation: no
-/// predicate, no expression, not deferrable, of the columns' own collations.
+/// predicate, no expression, not deferrable, of the columns' own collations; and beside no deferrable one of
+/// the same columns, collations and operator classes: ON CONFLICT would mean that, too, and the server refuse
+/// it.
 const KEY_SQL: &str = "\
     SELECT i.indexrelid, a.attname::pg_catalog.text, \
            ARRAY(SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
@@ -45,6 +47,14 @@ const KEY_SQL: &str = "\
       AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
                       JOIN pg_catalog.pg_attribute b ON b.attrelid = i.indrelid AND b.attnum = i.indkey[x.no] \
                       WHERE b.attname <> ALL ($2) OR i.indcollation[x.no] <> b.attcollation) \
+      AND NOT EXISTS (SELECT FROM pg_catalog.pg_index d WHERE d.indrelid = i.indrelid AND d.indisunique AND NOT d.indimmediate \
+          AND d.indisvalid AND d.indpred IS NULL AND d.indexprs IS NULL AND d.indnkeyatts = i.indnkeyatts \
+          AND NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
+                          JOIN pg_catalog.pg_opclass xc ON xc.oid = i.indclass[x.no] \
+                          WHERE NOT EXISTS (SELECT FROM pg_catalog.generate_series(0, d.indnkeyatts - 1) AS y (no) \
+                                            JOIN pg_catalog.pg_opclass yc ON yc.oid = d.indclass[y.no] \
+                                            WHERE d.indkey[y.no] = i.indkey[x.no] AND d.indcollation[y.no] = i.indcollation[x.no] \
+                                              AND yc.opcfamily = xc.opcfamily AND yc.opcintype = xc.opcintype))) \
     ORDER BY i.indexrelid, k.no";
 
 /// The columns `$2` of table `$1`: whether `IS DISTINCT FROM` tells all values apart that are stored
@@ -414,16 +424,25 @@ async fn unique_key(session: &Session, relation: &Relation, key: &[String]) -> R
     }
 }
 
-/// Whether table `$1` is partitioned, of which the server makes no index CONCURRENTLY, and whether its key of
-/// the columns `$2` is one WITHOUT OVERLAPS (PostgreSQL 18), by whose index no ON CONFLICT goes.
+/// Whether table `$1` is partitioned, of which the server makes no index CONCURRENTLY; whether its key of the
+/// columns `$2` is one WITHOUT OVERLAPS (PostgreSQL 18), by whose index no ON CONFLICT goes; the name of a
+/// deferrable constraint on them, which no index beside it would help, and its definition without that.
 const NO_KEY_SQL: &str = "\
     SELECT c.relkind = 'p', EXISTS ( \
         SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisexclusion \
           AND i.indnkeyatts = pg_catalog.cardinality($2) AND NOT EXISTS ( \
               SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) AS x (no) \
               JOIN pg_catalog.pg_attribute b ON b.attrelid = i.indrelid AND b.attnum = i.indkey[x.no] \
-              WHERE b.attname <> ALL ($2))) \
-    FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
+              WHERE b.attname <> ALL ($2))), d.conname::pg_catalog.text, d.at_once \
+    FROM pg_catalog.pg_class c \
+    LEFT JOIN LATERAL ( \
+        SELECT f.conname, pg_catalog.regexp_replace(pg_catalog.pg_get_constraintdef(f.oid), ' DEFERRABLE( INITIALLY DEFERRED)?$', '') AS at_once \
+        FROM pg_catalog.pg_constraint f \
+        WHERE f.conrelid = c.oid AND f.contype IN ('p', 'u') AND f.condeferrable \
+          AND pg_catalog.cardinality(f.conkey) = pg_catalog.cardinality($2) AND NOT EXISTS ( \
+              SELECT FROM pg_catalog.pg_attribute b WHERE b.attrelid = c.oid AND b.attnum = ANY (f.conkey) AND b.attname <> ALL ($2)) \
+        ORDER BY f.conname LIMIT 1) AS d ON true \
+    WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid";
 
 /// That no unique index backs this key, and what helps.
 async fn no_unique_key(session: &Session, relation: &Relation, key: &[String]) -> Result<Error> {
@@ -434,6 +453,20 @@ async fn no_unique_key(session: &Session, relation: &Relation, key: &[String]) -
     let columns: Vec<String> = key.iter().map(|column| quote_ident(column)).collect();
     let columns = columns.join(", ");
     let message = format!("no unique index of {relation} is on ({columns}) alone");
+    let deferrable = rows
+        .first()
+        .and_then(|row| Some((row.get::<_, Option<String>>(2)?, row.get::<_, Option<String>>(3)?)));
+    if let Some((constraint, at_once)) = deferrable.filter(|_| !is_temporal) {
+        let message = format!(
+            "{message} by which rows can be told apart: {constraint} is DEFERRABLE, and ON CONFLICT goes by no index on the same \
+             columns beside it"
+        );
+        let quoted = quote_ident(&constraint);
+        let hint = format!(
+            "ALTER TABLE {name} DROP CONSTRAINT {quoted}, ADD CONSTRAINT {quoted} {at_once} makes it one that is checked at once"
+        );
+        return Ok(Error::new(ErrorKind::Table, message).with_hint(hint));
+    }
     let (why, besides) = match is_temporal {
         true => (
             "its key WITHOUT OVERLAPS is none that ON CONFLICT can go by",

@@ -3,7 +3,7 @@
 use super::{assert_nothing_left, changes, load};
 use crate::rights::Stage;
 use crate::scene::{Files, PATIENCE, howdah};
-use howdah_testkit::{Database, MAJORS, Server};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::path::Path;
 
 #[track_caller]
@@ -23,7 +23,6 @@ fn a_key_needs_a_unique_index_of_its_own() {
     for table in [
         "CREATE TABLE t (id int, code text, note text)",
         "CREATE TABLE t (id int, code text, note text, UNIQUE (id, code))",
-        "CREATE TABLE t (id int, code text, note text, UNIQUE (id) DEFERRABLE)",
         "CREATE TABLE t (id int, code text, note text); CREATE UNIQUE INDEX ON t (id) WHERE id > 0",
         "CREATE TABLE t (id int, code text, note text); CREATE UNIQUE INDEX ON t ((id + 0))",
     ] {
@@ -53,6 +52,49 @@ fn a_key_needs_a_unique_index_of_its_own() {
         &["no field of the files fills other"],
     );
     assert_nothing_left(&database, "refused");
+}
+
+/// ON CONFLICT would mean it as well as an index beside it.
+#[test]
+fn a_deferrable_key_is_not_one_to_merge_by_whatever_is_beside_it() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,code,note\n1,a,x\n2,b,x\n");
+    side_by_side(MAJORS, |major| {
+        for (mode, (kind, index)) in ["merge", "insert-new"].into_iter().flat_map(|mode| {
+            [
+                ("PRIMARY KEY", ""),
+                ("PRIMARY KEY", "CREATE UNIQUE INDEX ON t (code, id)"),
+                ("UNIQUE", "CREATE UNIQUE INDEX ON t (id, code)"),
+            ]
+            .map(|kind| (mode, kind))
+        }) {
+            let what = format!("PostgreSQL {major}, {mode}, {kind}, {index}");
+            let database = Server::shared(major).database();
+            database.sql(&format!(
+                "CREATE TABLE t (id int, code text, note text, CONSTRAINT \"is one\" {kind} (id, code) DEFERRABLE); \
+                 {index}; INSERT INTO t VALUES (1, 'a', 'old')"
+            ));
+            let helps = format!(
+                "ALTER TABLE \"public\".\"t\" DROP CONSTRAINT \"is one\", ADD CONSTRAINT \"is one\" {kind} (id, code)"
+            );
+            let load = load(&database, &[&source]).args(["--mode", mode, "--key", "code,id"]);
+            let told = load.run(PATIENCE).expect_code(1).stderr;
+            assert!(told.contains("is one is DEFERRABLE"), "{what}: {told}");
+            assert!(told.contains(&format!("hint: {helps} makes")), "{what}: {told}");
+            let waiting = "SELECT count(*) FROM pg_class WHERE relname LIKE 'staging%'";
+            assert_eq!(database.value(waiting), "0", "{what}");
+            database.sql(&helps);
+            load.run(PATIENCE).expect_code(0);
+            assert_eq!(database.value("SELECT count(*) FROM t"), "2", "{what}");
+        }
+        // By other operators it is another index, which ON CONFLICT tells from it.
+        let database = Server::shared(major).database();
+        database.sql(
+            "CREATE TABLE t (id int, code text UNIQUE DEFERRABLE, note text); CREATE UNIQUE INDEX ON t (code text_pattern_ops)",
+        );
+        let load = load(&database, &[&source]).args(["--mode", "merge", "--key", "code"]);
+        assert_eq!(changes(&load), [2, 0, 0, 0, 0], "PostgreSQL {major}");
+    });
 }
 
 /// It is unique and an exclusion constraint (PostgreSQL 18): ON CONFLICT (key) cannot go by it.
