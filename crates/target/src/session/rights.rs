@@ -5,6 +5,7 @@
 use super::Session;
 use crate::error::session_error;
 use crate::sql::{quote_columns, quote_ident, quote_relation};
+use crate::tree::tree_of;
 use howdah_model::{Arrival, Error, ErrorKind, Mode, Relation, Result, Table, sqlstate};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -43,6 +44,8 @@ pub struct Needs {
     pub delete: bool,
     /// The table is emptied.
     pub truncate: bool,
+    /// Where a trigger or a policy may have a say, it is asked who has written a row.
+    pub writer: bool,
 }
 
 /// What rows that come in this way into these columns need. To be told apart, and to be left alone where
@@ -50,21 +53,31 @@ pub struct Needs {
 pub fn needs(arrival: &Arrival, filled: Vec<String>) -> Needs {
     let key = if arrival.has_key() { arrival.key.clone() } else { Vec::new() };
     let merges = arrival.mode == Mode::Merge;
-    let others = filled.iter().filter(|column| merges && !key.contains(column)).cloned().collect();
+    let others: Vec<String> =
+        filled.iter().filter(|column| merges && !key.contains(column)).cloned().collect();
     let select = if merges { filled.clone() } else { key };
     let truncate = arrival.mode == Mode::Truncate && !arrival.check;
-    Needs { insert: filled, select, update: others, delete: arrival.delete_missing, truncate }
+    let writer = !others.is_empty();
+    Needs { insert: filled, select, update: others, delete: arrival.delete_missing, truncate, writer }
 }
 
-/// By privilege, columns without it on themselves or the table; sequences that defaults of other columns draw
-/// from (those of identity columns need no right).
-const MISSING_SQL: &str = "\
-    SELECT pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE'), \
+/// By privilege, columns without it on themselves or the table; among them is `xmin`, if `$7` and there is a
+/// policy or a trigger on INSERT or UPDATE, of a partition too, which checks no foreign key (as a merge looks
+/// for them); sequences that defaults of other columns draw from (those of identity columns need no
+/// right).
+const MISSING_SQL: &str = concat!(
+    "SELECT pg_catalog.has_schema_privilege(c.relnamespace, 'USAGE'), \
            ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = c.oid AND a.attname = ANY ($2) AND NOT a.attisdropped \
                    AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'INSERT') ORDER BY a.attnum), \
            ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
-                 WHERE a.attrelid = c.oid AND a.attname = ANY ($3) AND NOT a.attisdropped \
+                 WHERE a.attrelid = c.oid AND NOT a.attisdropped \
+                   AND (a.attname = ANY ($3) OR ($7 AND a.attname = 'xmin' AND (c.relrowsecurity OR EXISTS ( \
+                       SELECT FROM pg_catalog.pg_trigger g WHERE g.tgtype & 20::pg_catalog.int2 <> 0::pg_catalog.int2 \
+                         AND g.tgenabled <> 'D' AND NOT (g.tgisinternal AND g.tgconstraint <> 0::pg_catalog.oid) \
+                         AND g.tgrelid IN (",
+    tree_of!("c.oid"),
+    "SELECT oid FROM tree))))) \
                    AND NOT pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') ORDER BY a.attnum), \
            ARRAY(SELECT a.attname::text FROM pg_catalog.pg_attribute a \
                  WHERE a.attrelid = c.oid AND a.attname = ANY ($4) AND NOT a.attisdropped \
@@ -79,7 +92,8 @@ const MISSING_SQL: &str = "\
                    AND CASE s.relkind WHEN 'S' THEN NOT pg_catalog.has_sequence_privilege(s.oid, 'USAGE, UPDATE') END \
                  ORDER BY 1), \
            $6 AND NOT pg_catalog.has_table_privilege(c.oid, 'TRUNCATE') \
-    FROM pg_catalog.pg_class c WHERE c.oid = $1";
+    FROM pg_catalog.pg_class c WHERE c.oid = $1"
+);
 
 const SEQUENCES_SQL: &str = "\
     SELECT n.nspname::text, c.relname::text FROM pg_catalog.pg_class c \
@@ -98,6 +112,7 @@ pub async fn check(session: &Session, table: &Table, needs: &Needs) -> Result<()
         (&needs.update, Type::TEXT_ARRAY),
         (&needs.delete, Type::BOOL),
         (&needs.truncate, Type::BOOL),
+        (&needs.writer, Type::BOOL),
     ];
     let rows = session.client().query_typed(MISSING_SQL, &asked).await.map_err(fail)?;
     // Dropped in between: the load will say so.

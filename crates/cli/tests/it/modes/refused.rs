@@ -508,3 +508,44 @@ fn what_emptying_and_replacing_a_table_needs_is_told_with_the_rest() {
         );
     }
 }
+
+/// What triggers have made of rows is told by the transaction that has written them, in a column of its own.
+#[test]
+fn the_right_to_see_who_has_written_a_row_is_asked_beforehand() {
+    for major in MAJORS {
+        let stage = Stage::new(major);
+        stage.sql(
+            "GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}; DROP TABLE s.t; \
+             CREATE TABLE s.t (a int PRIMARY KEY, b text, c text) PARTITION BY RANGE (a); CREATE TABLE s.leaf PARTITION OF s.t DEFAULT; \
+             INSERT INTO s.t VALUES (1, 'x'), (2, 'y'); GRANT SELECT (a, b), INSERT (a, b), UPDATE (b) ON s.t TO {role}; \
+             CREATE FUNCTION s.same() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        );
+        let source = stage.files.put("t.csv", b"a,b\n1,x\n2,z\n");
+        let run = |verb: &str, options: &[&str]| stage.verb(verb).args(options).arg(&source).run(PATIENCE);
+        let (merge, insert) = (["--mode", "merge", "--key", "a"], ["--mode", "insert-new", "--key", "a"]);
+        run("plan", &merge).expect_code(0);
+        for trigger in [
+            "BEFORE UPDATE ON s.leaf FOR EACH ROW",
+            "AFTER UPDATE ON s.t FOR EACH STATEMENT",
+            "BEFORE INSERT ON s.leaf FOR EACH ROW",
+        ] {
+            stage.sql(&format!("CREATE TRIGGER same {trigger} EXECUTE FUNCTION s.same()"));
+            for verb in ["load", "plan", "check"] {
+                let told = run(verb, &merge).expect_code(1).stderr;
+                let grant = format!("GRANT SELECT (\"xmin\") ON \"s\".\"t\" TO {}", stage.quoted_role());
+                assert!(told.contains(&grant), "PostgreSQL {major}, {trigger}, {verb}: {told}");
+            }
+            run("plan", &insert).expect_code(0);
+            stage.sql(if trigger.contains("s.leaf") {
+                "DROP TRIGGER same ON s.leaf"
+            } else {
+                "DROP TRIGGER same ON s.t"
+            });
+        }
+        stage.sql(
+            "CREATE TRIGGER same BEFORE UPDATE ON s.leaf FOR EACH ROW EXECUTE FUNCTION s.same(); GRANT SELECT (xmin) ON s.t TO {role}",
+        );
+        run("load", &merge).expect_code(0);
+        assert_eq!(stage.database.value("SELECT string_agg(a || b, ' ' ORDER BY a) FROM s.t"), "1x 2z");
+    }
+}
