@@ -29,7 +29,7 @@ pub async fn check(session: &Session, around: Surroundings<'_>, way: Way<'_>, by
     let rows = session.client().query_typed(&sql, &parameters).await.map_err(fail)?;
     match rows.first().map_or(0, |row| row.get::<_, i64>(0)) {
         0 => Ok(()),
-        astray => Err(differs(around.job_id, way, astray.unsigned_abs())),
+        astray => Err(differs(way, astray.unsigned_abs())),
     }
 }
 
@@ -53,7 +53,7 @@ pub async fn check_alone(
     checked
 }
 
-fn differs(job_id: &str, way: Way<'_>, rows: u64) -> Error {
+fn differs(way: Way<'_>, rows: u64) -> Error {
     let (relation, staging) = (&way.into.relation, &way.into.staging.relation);
     let message = match way.mode {
         Mode::Merge | Mode::InsertNew => {
@@ -61,10 +61,8 @@ fn differs(job_id: &str, way: Way<'_>, rows: u64) -> Error {
         }
         _ => format!("what came into {relation} is not what waited in {staging}"),
     };
-    let hint = format!(
-        "a trigger of the table, or another session, has changed or deleted rows: see to that; howdah restore {job_id} drops what waits, \
-         and the same command loads it once more"
-    );
+    let hint = "a trigger of the table, or another session, has changed or deleted rows: see to that; howdah restore drops what waits, and \
+                the same command loads it once more";
     Error::new(ErrorKind::Differs, message).with_hint(hint)
 }
 

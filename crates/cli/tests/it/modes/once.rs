@@ -2,7 +2,7 @@
 //! make of it then: they fire once, what they keep is right, and the counts are.
 
 use super::{assert_nothing_left, changes, load};
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, run_told};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::fmt::Write as _;
 
@@ -152,4 +152,23 @@ fn what_comes_again_behind_a_deletion_does_not_change_the_others_again() {
             assert_nothing_left(&database, &what);
         }
     });
+}
+
+/// What a trigger has made of a changed row is not what was read. The command that the hint names is whole,
+/// and does what it says.
+#[test]
+fn rows_that_a_trigger_makes_otherwise_are_told_with_a_command_that_drops_the_rest() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id,mail\n1,B\n");
+    let database = prepared(15, "", TRIGGERS[0], "INSERT INTO t VALUES (1, 'a')");
+    let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "id", "--verify", "checksum"]);
+    for atomic in ["--atomic=false", "--atomic=true"] {
+        let told = merge.clone().arg(atomic).run(PATIENCE).expect_code(1).stderr;
+        assert!(told.contains("1 of the rows that waited in"), "{told}");
+        let hint = told.lines().find(|line| line.starts_with("hint: ")).unwrap();
+        assert_eq!(hint.matches("howdah restore").count(), 1, "{hint}");
+        assert!(hint.contains("--ledger howdah` drops what waits, and the same command"), "{hint}");
+        run_told(hint, "howdah restore", str::to_owned);
+        assert_nothing_left(&database, atomic);
+    }
 }
