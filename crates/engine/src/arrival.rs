@@ -283,11 +283,11 @@ fn key_columns(into: &Into) -> String {
     into.key.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Records are looked for by the equality of their types; the index's operator class may have another.
+/// The operators and the comparison of an operator class that somebody has made may contradict each other.
 fn not_told_apart(into: &Into) -> Error {
     let message = format!(
-        "records for {} have the same key ({}) by the operator class of its unique index, and not by the equality of its type: which \
-         of them count cannot be told",
+        "records for {} have the same key ({}) by the unique index, and not by the operators of its operator class: which of them count \
+         cannot be told",
         into.relation,
         key_columns(into)
     );

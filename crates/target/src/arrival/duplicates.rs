@@ -5,7 +5,7 @@ use super::{AGAIN, DOING};
 use crate::build::{lift_sql, with_lift};
 use crate::error::session_error;
 use crate::session::Session;
-use crate::sql::{OWN_TABLESPACE_SQL, quote_columns, quote_ident, quote_relation};
+use crate::sql::{OWN_TABLESPACE_SQL, quote_ident, quote_relation};
 use howdah_model::{Error, Result};
 use tokio_postgres::error::SqlState;
 
@@ -54,6 +54,20 @@ fn is_of_catalog(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|db| db.schema() == Some("pg_catalog"))
 }
 
+/// Of a row among all in the order of the key's index, and of the place that is named so: it has the key of
+/// the one before, by the index's own equality, which may be another than that of the type (which PARTITION
+/// BY would go by). And the order, as window `w`.
+fn repeats(into: &Into, place: &str) -> (String, String) {
+    let same = |KeyColumn { name, operators, .. }: &KeyColumn| {
+        let name = quote_ident(name);
+        format!("pg_catalog.lag({name}) OVER w {} {name}", operators[0])
+    };
+    let by = |column: &KeyColumn| format!("{} USING {}", quote_ident(&column.name), column.operators[2]);
+    let same: Vec<String> = into.key.iter().map(same).collect();
+    let by: Vec<String> = into.key.iter().map(by).collect();
+    (same.join(" AND "), format!("WINDOW w AS (ORDER BY {}, {place})", by.join(", ")))
+}
+
 /// The earliest record that repeats a key; `None` if there is none.
 ///
 /// # Errors
@@ -62,11 +76,11 @@ pub async fn earliest(session: &Session, into: &Into) -> Result<Option<Twins>> {
     let Some(place) = into.staging.place.as_ref().map(|place| quote_ident(&place.name)) else {
         return Ok(None);
     };
+    let (is_again, window) = repeats(into, &place);
     let sql = format!(
         "SELECT before, {place}, pg_catalog.count(*) OVER () FROM ( \
-             SELECT {place}, pg_catalog.lag({place}) OVER (PARTITION BY {} ORDER BY {place}) AS before FROM {}) AS twins \
+             SELECT {place}, CASE WHEN {is_again} THEN pg_catalog.lag({place}) OVER w END AS before FROM {} {window}) AS twins \
          WHERE before IS NOT NULL ORDER BY {place} LIMIT 1",
-        quote_columns(&into.key_names()),
         quote_relation(&into.staging.relation)
     );
     let client = session.client();
@@ -96,13 +110,11 @@ pub async fn thin_out(session: &Session, into: &Into, keep_last: bool) -> Result
         return Ok(());
     };
     let staging = quote_relation(&into.staging.relation);
+    let (is_again, window) = repeats(into, &if keep_last { format!("{place} DESC") } else { place });
     let sql = format!(
-        "{}; DELETE FROM {staging} AS s USING ( \
-             SELECT ctid AS tid, pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{}) AS no FROM {staging}) AS d \
-         WHERE s.ctid = d.tid AND d.no > 1",
-        lift_sql(session.server_version()),
-        quote_columns(&into.key_names()),
-        if keep_last { " DESC" } else { "" }
+        "{}; DELETE FROM {staging} AS s USING (SELECT ctid AS tid, {is_again} AS is_again FROM {staging} {window}) AS d \
+         WHERE s.ctid = d.tid AND d.is_again",
+        lift_sql(session.server_version())
     );
     match session.client().batch_execute(&sql).await {
         Ok(()) => Ok(()),

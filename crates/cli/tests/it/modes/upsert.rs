@@ -119,9 +119,9 @@ fn a_key_by_another_collation_beside_the_key_refuses_and_hides_nothing() {
 
 /// `a` and `A` are one value to the operator class of the key's index, and two to their type.
 #[test]
-fn records_that_only_the_index_takes_for_one_key_are_an_error() {
+fn records_that_only_the_index_takes_for_one_key_are_those_of_one_key() {
     let files = Files::new();
-    let source = files.put("a.csv", b"k,v\na,1\nA,2\n");
+    let source = files.put("a.csv", b"k,v\na,1\nb,3\nA,2\n");
     let operators = [(1, "<"), (2, "<="), (3, "="), (4, ">="), (5, ">")].map(|(no, sign)| {
         format!(
             "CREATE FUNCTION ci_{no}(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) {sign} lower(b)'; \
@@ -136,16 +136,40 @@ fn records_that_only_the_index_takes_for_one_key_are_an_error() {
          CREATE TABLE t (k text, v int); CREATE UNIQUE INDEX ON t (k ci)",
         operators.concat()
     ));
-    for keep in ["error", "first", "last"] {
-        let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k", "--keep", keep]);
-        let failed = merge.run(PATIENCE).expect_code(1).stderr;
-        assert!(failed.contains("by the operator class of its unique index"), "{keep}\n{failed}");
-        assert_eq!(database.value("SELECT count(*) FROM t"), "0", "{keep}");
+    let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k"]);
+    let failed = merge.clone().run(PATIENCE).expect_code(1).stderr;
+    assert!(
+        failed.contains("record 3: ") && failed.contains("it has the same key (k) as record 1 of"),
+        "{failed}"
+    );
+    assert_eq!(database.value("SELECT count(*) FROM t"), "0");
+    assert_nothing_left(&database, "two of one key");
+    for (keep, done, rows) in [("first", [2, 0, 0, 0, 1], "a1 b3"), ("last", [0, 1, 1, 0, 1], "a2 b3")] {
+        assert_eq!(changes(&merge.clone().args(["--keep", keep])), done, "{keep}");
+        let stored = database.value("SELECT string_agg(k || v, ' ' ORDER BY lower(k)) FROM t");
+        assert_eq!(stored, rows, "{keep}");
         assert_nothing_left(&database, keep);
     }
-    let source = files.put("a.csv", b"k,v\na,1\nb,2\n");
-    let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k"]);
-    assert_eq!(changes(&merge), [2, 0, 0, 0, 0]);
+}
+
+/// 1.0 and 1.00 are one value to the type of the key, and two to its index.
+#[test]
+fn records_that_the_index_tells_apart_all_count() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"k,v\n(1.0),5\n(1.00),6\n(2),7\n(2),8\n");
+    side_by_side(MAJORS, |major| {
+        for (keep, last) in [("first", 7), ("last", 8)] {
+            let database = Server::shared(major).database();
+            database.sql(
+                "CREATE TYPE n AS (a numeric); CREATE TABLE t (k n, v int); CREATE UNIQUE INDEX ON t (k record_image_ops); \
+                 INSERT INTO t VALUES (ROW(1.0), 1)",
+            );
+            let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k", "--keep", keep]);
+            assert_eq!(changes(&merge), [2, 1, 0, 0, 1], "PostgreSQL {major}, {keep}");
+            let rows = database.value("SELECT string_agg(k || ' ' || v, ' ' ORDER BY v) FROM t");
+            assert_eq!(rows, format!("(1.0) 5 (1.00) 6 (2) {last}"), "PostgreSQL {major}, {keep}");
+        }
+    });
 }
 
 /// The load inserts while another session holds row 2, and has changed others: it lets go when the load waits
