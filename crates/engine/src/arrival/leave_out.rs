@@ -9,6 +9,9 @@
 //! is written down and deleted from the staging tables in one transaction ([`take_away`]): a run that is
 //! killed before it has done nothing, and behind it the next run finds it done. Nothing is taken away any
 //! more when some part has come in.
+//!
+//! What goes may have led to what seemed to stay: a record that has changed a row no longer frees what that
+//! row says. Who repeats a key of such a one alone stays until that has gone ([`certain`]).
 
 use super::judge::{REMEMBERED_MAX, judged};
 use super::{Staged, on_session, rows_rejected, settle_duplicates, surroundings};
@@ -28,7 +31,7 @@ use howdah_target::check::rules::{self, Rule};
 use howdah_target::check::{entries, found};
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -141,7 +144,18 @@ struct Round {
 struct Bad {
     rules: Vec<Rule>,
     records: Vec<(i64, usize)>,
+    /// Of these, with which others each does not go together.
+    conflicts: Vec<(i64, i64)>,
+    /// Rules by which others may go when these do.
+    leading: Vec<Rule>,
     is_all: bool,
+}
+
+/// What was taken away: how many, the first of each file, and whether others wait for what that has led to.
+struct Taken {
+    left_out: u64,
+    first: Vec<(u32, Vec<Reject>)>,
+    some_wait: bool,
 }
 
 struct Looking<'a> {
@@ -192,20 +206,19 @@ impl Looking<'_> {
         connection.attend(&session, self.recount(&session)).await?;
         let bad = connection.attend(&session, self.ask(&session, what)).await?;
         session.roll_back().await;
-        let (left_out, is_last) = (bad.records.len() as u64, bad.is_all);
-        if left_out == 0 {
-            return Ok(Round { left_out, is_last: true });
+        let is_all = bad.is_all;
+        if bad.records.is_empty() {
+            return Ok(Round { left_out: 0, is_last: true });
         }
-        rejects::bear_waiting(self.run, left_out)?;
-        let Some(first) = self.take_away(&mut session, &bad).await? else {
+        let Some(taken) = self.take_away(&mut session, bad).await? else {
             return Ok(Round { left_out: 0, is_last: true });
         };
-        for (file_no, rejects) in first {
+        for (file_no, rejects) in taken.first {
             let location = &self.run.plan.file(file_no).location;
             self.run.tally.rejected(location, file_no, &rejects);
         }
         connection.attend(&session, self.recount(&session)).await?;
-        Ok(Round { left_out, is_last })
+        Ok(Round { left_out: taken.left_out, is_last: is_all || taken.some_wait })
     }
 
     /// What is in of each chunk, and what was refused.
@@ -239,28 +252,32 @@ impl Looking<'_> {
         if what == What::Alone {
             rules.extend(entries::too_long(session, &all, &plans, &self.run.plan.job.arrival).await?.rules);
         }
-        rules.retain(|rule| what.includes(rule) && asked.contains(&rule.table));
+        rules.retain(|rule| asked.contains(&rule.table));
+        let mut leading = rules.clone();
+        leading.retain(|rule| what == What::Together && What::Leading.includes(rule));
+        rules.retain(|rule| what.includes(rule));
         found::begin(session).await?;
         let (rules, _) = found::feasible(session, rules).await?;
+        let (leading, _) = found::feasible(session, leading).await?;
         let told = collect(session, rules.clone()).await;
         if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Server) {
             // Some expression fails for some row.
             session.roll_back().await;
             found::begin(session).await?;
             let (rules, _) = found::answerable(session, rules).await?;
-            return collect(session, rules).await;
+            return Ok(Bad { leading, ..collect(session, rules).await? });
         }
-        told
+        Ok(Bad { leading, ..told? })
     }
 
-    /// The first of each file that were refused; `None` where rows have come in already.
-    async fn take_away(&self, session: &mut Session, bad: &Bad) -> Result<Option<Vec<(u32, Vec<Reject>)>>> {
+    /// `None` where rows have come in already.
+    async fn take_away(&self, session: &mut Session, bad: Bad) -> Result<Option<Taken>> {
         if !leave_out::begin(session, surroundings(self.run, self.ledger), self.tables).await? {
             return Ok(None);
         }
         let done = self.take_away_within(session, bad).await;
         match done {
-            Ok(first) => leave_out::commit(session).await.map(|()| Some(first)),
+            Ok(taken) => leave_out::commit(session).await.map(|()| Some(taken)),
             Err(error) => {
                 session.roll_back().await;
                 Err(error)
@@ -268,13 +285,30 @@ impl Looking<'_> {
         }
     }
 
-    async fn take_away_within(&self, session: &mut Session, bad: &Bad) -> Result<Vec<(u32, Vec<Reject>)>> {
+    async fn take_away_within(&self, session: &mut Session, mut bad: Bad) -> Result<Taken> {
+        let found = bad.records.len();
+        if !bad.leading.is_empty() {
+            let led = async |session: &Session| {
+                self.delete(session, &bad.records).await?;
+                found::places(session, &bad.leading).await
+            };
+            let led = leave_out::on_trial(session, led).await?;
+            bad.records = certain(&bad, &led);
+        }
+        let left_out = bad.records.len();
+        rejects::bear_waiting(self.run, left_out as u64)?;
         let spots = Spots::new(self.run);
         let mut records = Records::new(self.run, self.ledger, &spots);
         records.keep(session, self.tables, &bad.rules, &bad.records).await?;
+        self.delete(session, &bad.records).await?;
+        Ok(Taken { left_out: left_out as u64, first: records.first(), some_wait: left_out < found })
+    }
+
+    async fn delete(&self, session: &Session, records: &[(i64, usize)]) -> Result<()> {
+        let spots = Spots::new(self.run);
         for (table, staging) in self.tables {
             let is_of = |(place, _): &&(i64, usize)| self.table_of(&spots, *place) == Some(table);
-            let places: Vec<i64> = bad.records.iter().filter(is_of).map(|(place, _)| *place).collect();
+            let places: Vec<i64> = records.iter().filter(is_of).map(|(place, _)| *place).collect();
             let deleted = match places.is_empty() {
                 true => 0,
                 false => leave_out::delete(session, staging, &places).await?,
@@ -284,7 +318,7 @@ impl Looking<'_> {
                 return Err(Error::new(ErrorKind::CommitUnknown, message));
             }
         }
-        Ok(records.first())
+        Ok(())
     }
 
     /// The table with the staging table that the record waits in.
@@ -294,17 +328,34 @@ impl Looking<'_> {
     }
 }
 
+/// Of records that go, those that do not go together with some that stays, also when those have gone that
+/// others lead to, `led`, once these go; all where each hangs on that.
+fn certain(bad: &Bad, led: &HashSet<i64>) -> Vec<(i64, usize)> {
+    if led.is_empty() {
+        return bad.records.clone();
+    }
+    let go: HashSet<i64> = bad.records.iter().map(|(place, _)| *place).collect();
+    let stays = |place: &i64| !go.contains(place) && !led.contains(place);
+    let certain: HashSet<i64> =
+        bad.conflicts.iter().filter(|(_, other)| stays(other)).map(|(place, _)| *place).collect();
+    let records: Vec<(i64, usize)> =
+        bad.records.iter().filter(|(place, _)| certain.contains(place)).copied().collect();
+    if records.is_empty() { bad.records.clone() } else { records }
+}
+
 async fn collect(session: &Session, rules: Vec<Rule>) -> Result<Bad> {
-    let (mut records, mut is_all) = (Vec::new(), true);
+    let (mut records, mut conflicts, mut is_all) = (Vec::new(), Vec::new(), true);
     {
         let mut judged = pin!(judged(found::stream(session, &rules).await?, &rules));
         while let Some(reasons) = judged.next().await {
-            records.extend(reasons?.first().map(|found| (found.place, found.rule_no)));
+            let reasons = reasons?;
+            records.extend(reasons.first().map(|found| (found.place, found.rule_no)));
+            conflicts.extend(reasons.iter().filter_map(|found| Some((found.place, found.first?))));
             if records.len() >= AT_ONCE {
                 is_all = false;
                 break;
             }
         }
     }
-    Ok(Bad { rules, records, is_all })
+    Ok(Bad { rules, records, conflicts, leading: Vec::new(), is_all })
 }

@@ -8,7 +8,8 @@ use crate::session::Session;
 use crate::sql::{quote_columns, quote_ident, quote_literal, quote_relation};
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use howdah_model::{Format, FormatKind, Result, StagingPlan, TablePlan};
+use howdah_model::{ErrorKind, Format, FormatKind, Result, StagingPlan, TablePlan};
+use std::collections::HashSet;
 use std::pin::pin;
 use tokio_postgres::types::Type;
 
@@ -37,6 +38,27 @@ pub async fn begin(
         }
     }
     around.ledger.expect_chunks(session, around.job_id, around.chunks).await.map(|()| true)
+}
+
+/// Asks within the transaction what would be found behind a change, which is then undone; nothing where the
+/// server refuses to tell.
+///
+/// # Errors
+/// Those of the session.
+pub async fn on_trial(
+    session: &Session,
+    work: impl AsyncFnOnce(&Session) -> Result<HashSet<i64>>,
+) -> Result<HashSet<i64>> {
+    let run = async |sql: &str| {
+        session.client().batch_execute(sql).await.map_err(|error| session_error(&error, DOING))
+    };
+    run("SAVEPOINT howdah_trial; SET LOCAL row_security = off").await?;
+    let told = match work(session).await {
+        Err(error) if error.kind() == ErrorKind::Server => HashSet::new(),
+        told => told?,
+    };
+    run("ROLLBACK TO SAVEPOINT howdah_trial; RELEASE SAVEPOINT howdah_trial").await?;
+    Ok(told)
 }
 
 /// Ends it well.

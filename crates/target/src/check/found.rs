@@ -10,8 +10,9 @@ use crate::error::session_error;
 use crate::session::Session;
 use crate::session::rights::who;
 use crate::sql::{quote_ident, quote_literal, quote_relation};
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, TryStreamExt};
 use howdah_model::{Error, Relation, Result, sqlstate};
+use std::collections::HashSet;
 use std::pin::Pin;
 use tokio_postgres::SimpleQueryMessage;
 
@@ -231,6 +232,15 @@ pub async fn answerable(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule
     }
     begin(session).await?;
     Ok((good, unchecked))
+}
+
+/// The places of what the rules find.
+///
+/// # Errors
+/// Those of the session.
+pub async fn places(session: &Session, rules: &[Rule]) -> Result<HashSet<i64>> {
+    let found = stream(session, rules).await?;
+    found.map(|found| found.map(|found| found.place)).try_collect().await
 }
 
 /// What the rules find, in the order of places.

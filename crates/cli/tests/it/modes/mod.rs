@@ -10,6 +10,7 @@ mod gone;
 mod kept_one;
 mod kills;
 mod leaf_triggers;
+mod led;
 mod limited;
 mod lost;
 mod meanwhile;
