@@ -288,9 +288,10 @@ impl Looking<'_> {
     async fn take_away_within(&self, session: &mut Session, mut bad: Bad) -> Result<Taken> {
         let found = bad.records.len();
         if !bad.leading.is_empty() {
+            let others: HashSet<i64> = bad.conflicts.iter().map(|(_, other)| *other).collect();
             let led = async |session: &Session| {
                 self.delete(session, &bad.records).await?;
-                found::places(session, &bad.leading).await
+                found::places(session, &bad.leading, &others).await
             };
             let led = leave_out::on_trial(session, led).await?;
             bad.records = certain(&bad, &led);

@@ -13,6 +13,7 @@ use crate::sql::{quote_ident, quote_literal, quote_relation};
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use howdah_model::{Error, Relation, Result, sqlstate};
 use std::collections::HashSet;
+use std::future::ready;
 use std::pin::Pin;
 use tokio_postgres::SimpleQueryMessage;
 
@@ -234,13 +235,13 @@ pub async fn answerable(session: &Session, rules: Vec<Rule>) -> Result<(Vec<Rule
     Ok((good, unchecked))
 }
 
-/// The places of what the rules find.
+/// Which of these places the rules find.
 ///
 /// # Errors
 /// Those of the session.
-pub async fn places(session: &Session, rules: &[Rule]) -> Result<HashSet<i64>> {
-    let found = stream(session, rules).await?;
-    found.map(|found| found.map(|found| found.place)).try_collect().await
+pub async fn places(session: &Session, rules: &[Rule], among: &HashSet<i64>) -> Result<HashSet<i64>> {
+    let places = stream(session, rules).await?.map_ok(|found| found.place);
+    places.try_filter(|place| ready(among.contains(place))).try_collect().await
 }
 
 /// What the rules find, in the order of places.
