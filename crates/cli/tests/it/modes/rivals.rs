@@ -434,7 +434,10 @@ fn a_load_that_waits_for_one_that_replaces_its_table_loads_into_the_new_one() {
     open_gate(&scene.database);
     replacing.wait(PATIENCE).expect_code(0);
     let told = waiting.wait(PATIENCE).expect_code(0).stderr;
-    assert!(told.contains("others have replaced a table of this load since it was planned"), "{told}");
+    assert!(
+        told.contains("others have made, changed or replaced a table of this load since it was planned"),
+        "{told}"
+    );
     scene.assert_exact("one behind the other");
 }
 

@@ -82,8 +82,11 @@ fn bad_records_of_a_dialect_that_copy_cannot_be_told_are_kept_as_the_file_has_th
         let in_file = |text: &str| if is_wide { in_utf16(text) } else { text.into() };
         assert_eq!(value(1, 1), hex(&in_file("300||31/01/2024||\"semi||colon\"||7||many\n")), "{name}");
         assert_eq!(value(6, 1), hex(&in_file("20000||tomorrow||last||5")), "{name}");
-        let at: usize = value(3, 2).parse().unwrap();
-        assert!(text[at..].starts_with("9000||"), "{name}");
+        // Of a file that is converted bytes would be those of another text.
+        match value(3, 2).parse::<usize>() {
+            Ok(at) => assert!(!is_wide && text[at..].starts_with("9000||"), "{name}"),
+            Err(_) => assert!(is_wide, "{name}"),
+        }
 
         let mut written = std::fs::read(&rejects).unwrap();
         // Without its mark no editor knows it.
