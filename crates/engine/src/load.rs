@@ -349,7 +349,7 @@ async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan, tr
     if done.as_ref().err().filter(by_others).is_some() {
         tried.is_elsewhere.store(true, Relaxed);
         if let Some(ledger) = ledger {
-            ledger.withdraw(session, &plan.job_id).await?;
+            ledger.unbind(session, &plan.job_id).await?;
         }
         return done;
     }

@@ -82,6 +82,8 @@ fn a_column_that_others_add_otherwise_is_planned_for_as_it_is() {
         let load = load(&database).args(["--evolve", "add", "--table", "t"]).arg(&source);
         let told = meanwhile(&database, "ALTER TABLE t ADD v integer", &load).expect_code(1).stderr;
         assert!(told.contains("others have made, changed or replaced a table of this load"), "{told}");
+        // The plan that came to nothing is not gone on with.
+        assert!(told.contains("adds   public.t.w text") && !told.contains("adds   public.t.v"), "{told}");
         assert!(told.contains("column v: invalid input syntax for type integer"), "{told}");
         assert_eq!(database.value("SELECT count(*) FROM t"), "0", "PostgreSQL {major}");
         database.sql("ALTER TABLE t DROP v");

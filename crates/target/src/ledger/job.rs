@@ -69,6 +69,16 @@ const MADE_SQL: &str = "\
             ON made.no OPERATOR(pg_catalog.+) 1::pg_catalog.int8 OPERATOR(pg_catalog.=) kept.no)) \
     WHERE job_id = $1";
 
+/// Nothing of what its tables are or get is of its own making.
+const UNBIND_SQL: &str = "\
+    UPDATE @schema@.job SET plan = pg_catalog.jsonb_set(plan, ARRAY['tables'], ( \
+        SELECT pg_catalog.jsonb_agg( \
+            pg_catalog.jsonb_set(pg_catalog.jsonb_set(kept.element, ARRAY['create'], 'null'), ARRAY['changes'], '[]') \
+            ORDER BY kept.no) \
+        FROM pg_catalog.jsonb_array_elements(pg_catalog.jsonb_extract_path(plan, 'tables')) \
+             WITH ORDINALITY AS kept(element, no))) \
+    WHERE job_id = $1 AND status <> 'done' AND NOT EXISTS (SELECT FROM @schema@.chunk WHERE job_id = $1)";
+
 impl Ledger {
     /// Writes the job and its files, or opens the job again with this plan. False if another run has ended
     /// the job, or begun it with other files or chunk borders, or if [`Ledger::forget_deleted`] has something
@@ -163,24 +173,18 @@ impl Ledger {
         Ok(answers.iter().any(|answer| matches!(answer, tokio_postgres::SimpleQueryMessage::Row(_))))
     }
 
-    /// Takes a job out again that has begun with a plan that came to nothing, so that it binds no other run:
-    /// unless a chunk of it is in, something is to be put back, or others are at work for it. The session
-    /// ceases to hold it.
+    /// Lets the plan of a job that has begun bind no other run, since what it was to make others have made
+    /// otherwise: unless a chunk is in, or others are at work for the job. The session ceases to hold it.
     ///
     /// # Errors
-    /// Ledger, with the right that is missing, where the role may not delete; those of the session.
-    pub async fn withdraw(&self, session: &Session, job_id: &str) -> Result<()> {
+    /// Those of the session.
+    pub async fn unbind(&self, session: &Session, job_id: &str) -> Result<()> {
         if !self.hold_job_alone(session, job_id).await? {
             return Ok(());
         }
-        let (schema, job) = (&self.quoted, quote_literal(job_id));
-        let none = |table: &str| format!("NOT EXISTS (SELECT FROM {schema}.{table} WHERE job_id = {job})");
-        let (no_chunk, no_undo, not_tuned) = (none("chunk"), none("undo"), none("tuned"));
-        let sql = format!(
-            "DELETE FROM {schema}.job WHERE job_id = {job} AND status <> 'done' AND {no_chunk} AND {no_undo} AND {not_tuned}"
-        );
-        let done = session.client().batch_execute(&sql).await;
-        done.map_err(|error| self.error(&error, "withdrawing a job"))?;
+        let sql = UNBIND_SQL.replace("@schema@", &self.quoted);
+        let done = session.client().query_typed(&sql, &[(&job_id, Type::TEXT)]).await;
+        done.map_err(|error| self.error(&error, "changing a plan in the ledger"))?;
         self.leave_job(session, job_id).await
     }
 
