@@ -26,7 +26,7 @@ use howdah_model::job::LEDGER_DEFAULT;
 use howdah_model::summary::Status;
 use howdah_model::{
     Error, ErrorKind, Event, FilePlan, IfDone, Job, Mode, NewColumn, OnError, Plan, Receipt, Relation,
-    Result, Summary, TableChange, TablePlan, Verify, sqlstate,
+    Result, Summary, TableChange, TablePlan, Verify,
 };
 use howdah_target::define::{self, Wider};
 use howdah_target::finish::barrier;
@@ -68,10 +68,16 @@ pub async fn load(context: &Context, planned: Planned) -> Result<Outcome> {
 }
 
 /// The same; what was tried where it fails is in `tried`.
-pub(crate) async fn load_planned(context: &Context, planned: Planned, tried: &Tried) -> Result<Outcome> {
+pub(crate) async fn load_planned(context: &Context, mut planned: Planned, tried: &Tried) -> Result<Outcome> {
     context.connection.tell_of_waits(&context.listener);
     context.connection.be_patient_for(Duration::from_millis(planned.plan.job.retry_for_ms));
-    let plan = planned.plan.clone();
+    // A hundred thousand files are not kept twice for what is about the tables alone.
+    let files = std::mem::take(&mut planned.plan.files);
+    let mut plan = planned.plan.clone();
+    if plan.job.if_done == IfDone::Ok {
+        plan.files.clone_from(&files);
+    }
+    planned.plan.files = files;
     let began = matches!(planned.history, History::Fresh | History::Begun(_));
     let mut outcome = Box::pin(try_planned(context, planned, tried)).await;
     if let Some(told) = done::is_told(&outcome).cloned() {
@@ -343,10 +349,7 @@ pub(crate) fn being_restored(job_id: &str) -> Error {
 async fn make_tables(session: &Session, ledger: Option<&Ledger>, plan: &Plan, tried: &Tried) -> Result<()> {
     let mut made = Vec::new();
     let done = make_each(session, plan, &mut made).await;
-    let by_others = [Some(sqlstate::DUPLICATE_TABLE), Some(sqlstate::DUPLICATE_COLUMN)];
-    let by_others =
-        |error: &&Error| error.kind() == ErrorKind::Table && by_others.contains(&error.sqlstate());
-    if done.as_ref().err().filter(by_others).is_some() {
+    if done.as_ref().is_err_and(define::is_otherwise) {
         tried.is_elsewhere.store(true, Relaxed);
         if let Some(ledger) = ledger {
             ledger.unbind(session, &plan.job_id).await?;

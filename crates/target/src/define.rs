@@ -50,6 +50,12 @@ fn was_overtaken(error: &tokio_postgres::Error) -> bool {
     }
 }
 
+/// Others have made a table, or added a column, otherwise than it was planned.
+pub fn is_otherwise(error: &Error) -> bool {
+    let codes = [sqlstate::DUPLICATE_TABLE, sqlstate::DUPLICATE_COLUMN];
+    error.kind() == ErrorKind::Table && error.sqlstate().is_some_and(|code| codes.contains(&code))
+}
+
 /// The statement of [`create_table`].
 pub fn create_sql(relation: &Relation, table: &NewTable) -> String {
     let column = |column: &NewColumn| format!("{} {}", quote_ident(&column.name), column.type_name);
