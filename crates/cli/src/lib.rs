@@ -166,12 +166,12 @@ fn give_up(error: &Error, printer: &Printer) -> Exit {
 
 async fn dispatch(command: Command, process: &Process<'_>) -> Result<Exit, Error> {
     match command {
-        Command::Load(options) => commands::load::load(*options, process).await,
-        Command::Check(options) => commands::check::check(*options, process).await,
-        Command::Plan(options) => commands::plan::plan(*options, process).await,
-        Command::Bench(options) => commands::bench::bench(*options, process).await,
+        Command::Load(options) => Box::pin(commands::load::load(*options, process)).await,
+        Command::Check(options) => Box::pin(commands::check::check(*options, process)).await,
+        Command::Plan(options) => Box::pin(commands::plan::plan(*options, process)).await,
+        Command::Bench(options) => Box::pin(commands::bench::bench(*options, process)).await,
         Command::Status(options) => commands::status::status(&options, process).await,
-        Command::Resume(options) => commands::resume::resume(&options, process).await,
+        Command::Resume(options) => Box::pin(commands::resume::resume(&options, process)).await,
         Command::Restore(options) => commands::restore::restore(&options, process).await,
         Command::Pg(options) => commands::pg::pg(&options, process),
         Command::Completions { shell } => commands::generate::completions(shell, process.printer),

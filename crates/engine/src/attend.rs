@@ -69,17 +69,20 @@ impl Connection {
     ///
     /// # Errors
     /// Those of the work; `ConnectionLost` when its answer will not come.
-    pub(crate) async fn attend<T>(
+    pub(crate) fn attend<T>(
         &self,
         session: &Session,
         work: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let done = self.answer(session.backend(), work).await;
-        let lost = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost);
-        if lost || session.is_closed() {
-            self.lose(session.backend());
+    ) -> impl Future<Output = Result<T>> {
+        let answer = self.answer(session.backend(), work);
+        async move {
+            let done = answer.await;
+            let lost = done.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost);
+            if lost || session.is_closed() {
+                self.lose(session.backend());
+            }
+            done
         }
-        done
     }
 
     /// The same for something that is asked of many, whose answers come in their order. Many questions are
@@ -98,32 +101,35 @@ impl Connection {
 
     /// The same for work that has the session of this server process to itself; what becomes of the session
     /// is the caller's business.
-    pub(crate) async fn answer<T>(
+    pub(crate) fn answer<T>(
         &self,
         backend: Backend,
         work: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        let mut work = pin!(work);
-        let mut told = false;
-        let mut asking = Asking::new(self, backend);
-        let done = loop {
-            if let Ok(done) = timeout(LATE_AFTER, &mut work).await {
-                break done;
-            }
-            tokio::select! {
-                done = &mut work => break done,
-                waits_for = self.waits_for(backend) => match waits_for {
-                    Waits::ForUs => {
-                        let message = "the server waits for the client, which waits for an answer: the connection is dead";
-                        break Err(Error::new(ErrorKind::ConnectionLost, message));
-                    }
-                    Waits::For(wait) if !told => told = self.tell_of(backend, &wait),
-                    Waits::For(_) | Waits::Unknown => {}
-                },
-            }
-        };
-        asking.answered();
-        done
+    ) -> impl Future<Output = Result<T>> {
+        // On the heap, as in `Stop::guard`.
+        let mut work = Box::pin(work);
+        async move {
+            let mut told = false;
+            let mut asking = Asking::new(self, backend);
+            let done = loop {
+                if let Ok(done) = timeout(LATE_AFTER, &mut work).await {
+                    break done;
+                }
+                tokio::select! {
+                    done = &mut work => break done,
+                    waits_for = self.waits_for(backend) => match waits_for {
+                        Waits::ForUs => {
+                            let message = "the server waits for the client, which waits for an answer: the connection is dead";
+                            break Err(Error::new(ErrorKind::ConnectionLost, message));
+                        }
+                        Waits::For(wait) if !told => told = self.tell_of(backend, &wait),
+                        Waits::For(_) | Waits::Unknown => {}
+                    },
+                }
+            };
+            asking.answered();
+            done
+        }
     }
 
     /// False where the wait is nothing to tell of.

@@ -75,7 +75,7 @@ pub struct Measured {
 /// Usage, for several files or one that cannot be read twice; Server with the GRANT that helps, where the
 /// role may not make a schema; those of planning and loading.
 pub async fn bench(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
-    run(context, job, rounds).await.map_err(without_resume)
+    Box::pin(run(context, job, rounds)).await.map_err(without_resume)
 }
 
 async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {

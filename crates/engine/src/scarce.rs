@@ -155,18 +155,21 @@ impl Connection {
     ///
     /// # Errors
     /// Those of `attend`. The inner error: it was broken off, or not begun, and its session is gone.
-    pub(crate) async fn attend_unless_scarce<T>(
+    pub(crate) fn attend_unless_scarce<T>(
         &self,
         session: &Session,
         work: impl Future<Output = Result<T>>,
-    ) -> Result<std::result::Result<T, Scarce>> {
-        tokio::select! {
-            biased;
-            scarce = self.disks().until_scarce() => {
-                self.lose(session.backend());
-                Ok(Err(scarce))
+    ) -> impl Future<Output = Result<std::result::Result<T, Scarce>>> {
+        let work = self.attend(session, work);
+        async move {
+            tokio::select! {
+                biased;
+                scarce = self.disks().until_scarce() => {
+                    self.lose(session.backend());
+                    Ok(Err(scarce))
+                }
+                done = work => done.map(Ok),
             }
-            done = self.attend(session, work) => done.map(Ok),
         }
     }
 

@@ -204,7 +204,7 @@ async fn work(shared: Arc<Shared>, index: u32) -> Ended {
             continue;
         }
         let origin = chunk.origin;
-        if let Err(error) = worker.store(chunk, refused, &shared).await {
+        if let Err(error) = Box::pin(worker.store(chunk, refused, &shared)).await {
             run.halt.fail_chunk(origin.file_no, origin.chunk_no, error);
         }
     };
@@ -272,7 +272,7 @@ pub(crate) async fn before_next_try(
 ) -> Result<()> {
     let waiting = async {
         if error.sqlstate() == Some(TRIGGERS_ENABLED) {
-            triggers::silence_again(run, origin.file_no).await?;
+            Box::pin(triggers::silence_again(run, origin.file_no)).await?;
         }
         wait_to_retry(run, patience, error).await
     };

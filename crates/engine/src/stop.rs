@@ -38,11 +38,15 @@ impl Stop {
     }
 
     /// Runs `work` unless the flag is or gets raised.
-    pub async fn guard<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
-        tokio::select! {
-            biased;
-            () = self.wait() => Err(interrupted()),
-            done = work => done,
+    pub fn guard<T>(&self, work: impl Future<Output = Result<T>>) -> impl Future<Output = Result<T>> {
+        // On the heap: guarded work is large, and whatever awaits it would be as large, up to a caller's stack.
+        let work = Box::pin(work);
+        async move {
+            tokio::select! {
+                biased;
+                () = self.wait() => Err(interrupted()),
+                done = work => done,
+            }
         }
     }
 

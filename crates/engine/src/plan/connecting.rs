@@ -129,7 +129,7 @@ async fn who_it_is(
     if let Some(latest) = choice.latest_job().filter(|_| choice.is_nothing()) {
         return Ok((identity, Settled::nothing_new(latest, job), choice));
     }
-    let mut settled = identity.settle(on, job, &versions, &found, told).await?;
+    let mut settled = Box::pin(identity.settle(on, job, &versions, &found, told)).await?;
     choice.keep_own(settled.own.take());
     Ok((identity, settled, choice))
 }
@@ -143,7 +143,7 @@ async fn begun_with_all(
     versions: &[Version],
     told: Option<Told>,
 ) -> Result<Option<Settled>> {
-    match identity.settle(on, job, versions, versions, told).await {
+    match Box::pin(identity.settle(on, job, versions, versions, told)).await {
         Ok(settled) => Ok(settled.history.has_rows().then_some(settled)),
         // One that began with fewer files.
         Err(error) if error.kind() == ErrorKind::SourceChanged => Ok(None),
