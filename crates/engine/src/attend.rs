@@ -11,7 +11,6 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Error, ErrorKind, Event, Result};
 use howdah_target::activity;
 use howdah_target::session::{Backend, Session};
-use std::pin::pin;
 use std::time::Duration;
 use tokio::time::timeout;
 

@@ -39,7 +39,7 @@ impl Stop {
 
     /// Runs `work` unless the flag is or gets raised.
     pub fn guard<T>(&self, work: impl Future<Output = Result<T>>) -> impl Future<Output = Result<T>> {
-        // On the heap: guarded work is large, and whatever awaits it would be as large, up to a caller's stack.
+        // On the heap: guarded work is large, and whatever awaits it would be as large, up to the stack.
         let work = Box::pin(work);
         async move {
             tokio::select! {
