@@ -120,3 +120,28 @@ fn nan_is_a_number_whatever_the_other_numbers_of_its_file_are() {
         .expect_code(0);
     assert_eq!(database.value("SELECT count(v) FROM i"), "1");
 }
+
+/// What one month proves to be no value is none in the next.
+#[test]
+fn a_word_that_one_file_proves_to_be_null_is_null_in_all_of_the_table() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    let january = "k,v,note\n1,7,fine\n2,NA,all of it\n3,9,sold out\n";
+    let february = "k,v,note\n4,5,NA\n5,6,as before\n6,7,half of it\n7,NA,next one\n8,8,NA\n";
+    let march = "k,v,note\n9,1,NA\n";
+    let [january, february, march] =
+        [("a.csv", january), ("b.csv", february), ("c.csv.gz", march)].map(|(name, text)| {
+            match name.ends_with(".gz") {
+                true => files.put(name, &gzip(text.as_bytes())),
+                false => files.put(name, text.as_bytes()),
+            }
+        });
+    let load = load(&database).args(["--table", "t", "--create"]).args([january, february, march]);
+    let told = load.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("\"NA\" among text is read as NULL, it may be a value"), "{told}");
+    let stored = "SELECT string_agg(format('%s %L %L', k, v, note), ', ' ORDER BY k) FROM t \
+        WHERE note IS NULL OR v IS NULL";
+    assert_eq!(
+        database.value(stored),
+        "2 NULL 'all of it', 4 '5' NULL, 7 NULL 'next one', 8 '8' NULL, 9 '1' NULL"
+    );
+}

@@ -180,6 +180,9 @@ impl Heads<'_> {
                 // No server waits until other files are loaded.
                 for head in &mut heads {
                     head.keeps_sample = no < SAMPLES_MAX;
+                    if let Some(found) = head.found.as_mut().filter(|_| no >= SAMPLES_MAX) {
+                        found.finding.spellings.forget_shapes();
+                    }
                     self.let_go(head);
                     // The first record may turn out to be a header.
                     head.forget_sample(usize::from(head.names.is_none()));

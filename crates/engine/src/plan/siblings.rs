@@ -1,11 +1,13 @@
 //! What a file alone does not show, and those beside it do: a header, in a part without a row or where names
-//! are numbers as the values are; and that backslashes escape, in a part that has none or few.
+//! are numbers as the values are; that backslashes escape, in a part that has none or few; and which words
+//! are no values.
 
 use super::finding::{self, Found, look_at};
 use super::head::{Head, HeadReader, Heads};
 use crate::feed::Opened;
 use crate::retry::patiently;
 use howdah_model::{Error, Escape, Result, Told};
+use howdah_transcode::dialect::{Given, NULL_OPTION, Spellings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ impl Heads<'_> {
         if let Some(told) = self.told {
             self.settle_escapes(heads, told).await?;
             self.settle_headers(heads, told).await?;
+            self.settle_null_words(heads, told).await?;
         }
         heads.iter_mut().for_each(|head| head.forget_sample(0));
         Ok(())
@@ -50,7 +53,7 @@ impl Heads<'_> {
                     escape: Some(b'\\'),
                     ..told.clone()
                 };
-                self.look_again(head, &told, |_, _| true).await?;
+                self.look_again(head, finding::given(&told, self.columns), |_, _| true).await?;
             }
         }
         Ok(())
@@ -75,21 +78,70 @@ impl Heads<'_> {
                 }
                 let is_header =
                     |head: &Head, found: &Found| header_of(&head.table, found) == first_record(head);
-                self.look_again(head, &told, is_header).await?;
+                self.look_again(head, finding::given(&told, self.columns), is_header).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A word that is NULL in one file of a table is NULL in each: files that are cut alike are judged
+    /// together.
+    async fn settle_null_words(&self, heads: &mut [Head], told: &Told) -> Result<()> {
+        let mut alike: BTreeMap<(Shape, Vec<String>), Vec<&Spellings>> = BTreeMap::new();
+        for head in heads.iter() {
+            if let Some((shape, found)) = shape(head).zip(head.found.as_ref()) {
+                let alike = alike.entry((shape, found.finding.names.clone())).or_default();
+                alike.push(&found.finding.spellings);
+            }
+        }
+        let known: BTreeMap<_, _> =
+            alike.into_iter().map(|(shape, files)| (shape, Spellings::of_all(files.into_iter()))).collect();
+        for no in 0..heads.len() {
+            let is_first = is_first(heads, no);
+            let head = &mut heads[no];
+            let found = head.found.as_ref().filter(|_| is_first);
+            let Some((shape, found)) = shape(head).zip(found) else { continue };
+            let finding = &found.finding;
+            let all = known.get(&(shape, finding.names.clone()));
+            let Some(all) = all.filter(|all| finding.spellings.are_otherwise_in(all)) else { continue };
+            // Others may have told of them, and of its header.
+            let dialect = finding.dialect.clone();
+            let given = Given {
+                delimiter: Some(dialect.delimiter),
+                quote: Some(dialect.quote),
+                escape: Some(dialect.escape),
+                header: Some(finding.header_rows > 0),
+                spellings: Some(all.clone()),
+                ..finding::given(told, self.columns)
+            };
+            let begins = |found: &Found| {
+                let finding = &found.finding;
+                (finding.header_rows, finding.width, finding.plain.start_byte)
+            };
+            let as_before = begins(found);
+            let is_cut_as_before = |_: &Head, found: &Found| begins(found) == as_before;
+            // What is told now was unsure before.
+            let mut unsure = finding.unsure.clone();
+            unsure.retain(|unsure| unsure.option != NULL_OPTION);
+            if self.look_again(head, given, is_cut_as_before).await?
+                && let Some(found) = &mut head.found
+            {
+                let now = &mut found.finding.unsure;
+                unsure.retain(|before| !now.contains(before));
+                now.append(&mut unsure);
             }
         }
         Ok(())
     }
 
     /// Looks at the file again, as at one of which more is told, and takes what is found if it is as it
-    /// should be.
+    /// should be. False if it is not.
     async fn look_again(
         &self,
         head: &mut Head,
-        told: &Told,
+        given: Given,
         is_right: impl Fn(&Head, &Found) -> bool,
-    ) -> Result<()> {
-        let given = finding::given(told, self.columns);
+    ) -> Result<bool> {
         let object = head.object().clone();
         let opened = std::mem::replace(&mut head.opened, Opened::new(object.clone()));
         // What was read of a pipe is there, and does not come again.
@@ -113,7 +165,7 @@ impl Heads<'_> {
         } else {
             head.opened = again.opened;
         }
-        Ok(())
+        Ok(is_right)
     }
 }
 

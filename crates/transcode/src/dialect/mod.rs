@@ -49,7 +49,7 @@ use header::Nameless;
 use howdah_model::{Dialect, Eol, Escape, Result, counted, plural, show_count};
 use long_fields::{LongFields, Proof};
 use nothing::Nothing;
-use nulls::Spellings;
+pub use nulls::{NULL_OPTION, Spellings};
 use rank::Ranked;
 use regions::{Cut, Regions};
 use rows::Reader;
@@ -110,6 +110,8 @@ pub struct Given {
     pub columns: Option<Vec<String>>,
     /// So many fields a record has, if a reading that is nearly as likely as any other gives it as many.
     pub width: Option<usize>,
+    /// The words for NULL in all files that are cut alike: what one of them proves holds for each.
+    pub spellings: Option<Spellings>,
     /// All of the dialect but what ends records: another sample of such records has shown more.
     pub dialect: Option<Dialect>,
 }
@@ -169,6 +171,8 @@ pub struct Finding {
     pub width: usize,
     /// For each field: its values at the beginning are numbers, days or the like. Empty without records.
     pub typed: Vec<bool>,
+    /// The words that may stand for NULL, and where.
+    pub spellings: Spellings,
     /// Records before the header (or before the data), blank ones included.
     pub preamble_records: u64,
     /// Records behind the table's last one that are no data: blank ones, totals, notes. A second table aside.
@@ -248,6 +252,7 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         head_end_byte: None,
         width: 0,
         typed: Vec::new(),
+        spellings: Spellings::default(),
         preamble_records: 0,
         footer_records: 0,
         record_like: 0,
@@ -459,41 +464,6 @@ impl Finding {
         }
         self.explain(&regions);
         Ok(())
-    }
-
-    fn find_nulls(
-        &mut self,
-        cut: &Cut,
-        regions: &Regions,
-        windows: &Windows,
-        given: &Given,
-        reader: &mut Reader,
-    ) {
-        if let Some(nulls) = &given.nulls {
-            self.dialect.nulls.clone_from(nulls);
-            return;
-        }
-        let below = regions.start + regions.header_lines;
-        let data = below + regions.lines_drawn_below_header(&cut.head);
-        let profile = cut.profile(regions.width, data, regions.end);
-        let mut spellings = Spellings::default();
-        let range = |no: usize, lines: &table::Lines| match no {
-            0 => data..regions.end.unwrap_or(lines.len()).max(data),
-            _ => 0..lines.len(),
-        };
-        for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
-            spellings.add(lines, range(no, lines), &profile, reader, window);
-        }
-        if spellings.are_doubtful() {
-            for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
-                spellings.compare(lines, range(no, lines), regions.width, reader, window);
-            }
-            spellings.take_proofs();
-        }
-        let unseen = (!windows.head.at_end).then_some(&profile);
-        let settled = spellings.settle(self.is_copy_text(), unseen);
-        (self.dialect.nulls, self.dialect.kept) = (settled.nulls, settled.kept);
-        self.unsure.extend(settled.unsure);
     }
 
     /// Lines to bytes.

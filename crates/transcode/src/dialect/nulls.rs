@@ -11,13 +11,17 @@
 //! field is NULL beside it. Both do not hold for words that mean nothing else. A word without quotes in a
 //! column whose values all have some (R writes `NA` so) is NULL as among numbers.
 
-use super::Unsure;
 use super::cell_types::{Class, is_missing, kind};
+use super::regions::Regions;
 use super::rows::Reader;
 use super::table::{Lines, Profile};
-use super::windows::Window;
-use std::collections::BTreeMap;
+use super::windows::{Window, Windows};
+use super::{Cut, Finding, Given, Unsure};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+/// What says which words are NULL.
+pub const NULL_OPTION: &str = "--null";
 
 /// Words that are NULL even among text.
 const UNMISTAKABLE: &[&str] = &["\\N", "NULL", "(null)", "<NULL>", "<null>", "<NA>", "#N/A", "null"];
@@ -31,23 +35,20 @@ const JSON_NULL: &str = "null";
 /// A word that stands for NULL so many times less often than the empty field does not stand for it.
 const RARE: usize = 1000;
 
+/// So many records of a file are compared with the words of others.
+const SHAPED_RECORDS: usize = 200;
+
+/// Longer values are like no word that stands for NULL.
+const SHAPE_BYTES_MAX: usize = 16;
+
 /// More spellings than this are not one file's.
 const SPELLINGS_MAX: usize = 6;
 
-#[derive(Default, Clone)]
-struct Use {
-    /// In columns that have a class.
-    typed: usize,
-    /// In columns of text.
-    text: usize,
-    /// These columns of text.
-    columns: BTreeMap<usize, Column>,
-}
-
-/// A column of text that a word stands in.
-#[derive(Default, Clone)]
+/// A column that a word stands in.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Column {
     words: usize,
+    /// Of these and what follows those of columns of text alone are counted.
     values: usize,
     /// Values that look like the word.
     alike: usize,
@@ -55,13 +56,37 @@ struct Column {
 }
 
 impl Column {
+    fn count(&mut self, word: &str, shape: Shape, times: usize) {
+        self.values += times;
+        self.quoted += if shape.quoted { times } else { 0 };
+        self.alike += if shape.is_like(word) { times } else { 0 };
+    }
+
+    fn add(&mut self, other: &Column) {
+        self.words += other.words;
+        self.values += other.values;
+        self.alike += other.alike;
+        self.quoted += other.quoted;
+    }
+
     /// All values have quotes, as R writes them around text: what has none is no text.
     fn proves_null(&self) -> bool {
         self.values > 0 && self.quoted == self.values
     }
 }
 
-impl Use {
+/// Where a word stands, after what the columns hold.
+#[derive(Default)]
+struct Use<'a> {
+    /// So often in columns that have a class, or whose quotes prove that it is NULL.
+    typed: usize,
+    /// In columns of text.
+    text: usize,
+    /// These columns of text.
+    columns: BTreeMap<usize, &'a Column>,
+}
+
+impl Use<'_> {
     /// Columns prove that it is NULL, and there is text of which it may be a value.
     fn is_doubtful(&self, spelling: &str) -> bool {
         let may_be_value = || self.typed > 0 && !UNMISTAKABLE.contains(&spelling);
@@ -72,98 +97,206 @@ impl Use {
     fn looks_like_a_value(&self) -> bool {
         self.columns.values().any(|column| column.alike * 2 > column.values)
     }
-
-    /// Columns whose quotes prove that the word is NULL are as good as those of numbers.
-    fn take_proofs(&mut self) {
-        let proven: usize =
-            self.columns.values().filter(|column| column.proves_null()).map(|column| column.words).sum();
-        (self.typed, self.text) = (self.typed + proven, self.text - proven);
-        self.columns.retain(|_, column| !column.proves_null());
-    }
 }
 
 /// What a word is made of.
-#[derive(PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Look {
     Upper,
     Lower,
     Capital,
     Signs,
+    Document,
+    Other,
 }
 
 impl Look {
-    fn of(value: &[u8]) -> Option<Look> {
-        let (first, rest) = value.split_first()?;
+    fn of(value: &[u8]) -> Look {
+        let Some((first, rest)) = value.split_first() else { return Look::Other };
         let upper = rest.iter().all(u8::is_ascii_uppercase);
         let lower = rest.iter().all(u8::is_ascii_lowercase);
         match first {
-            b'A'..=b'Z' if upper => Some(Look::Upper),
-            b'A'..=b'Z' if lower => Some(Look::Capital),
-            b'a'..=b'z' if lower => Some(Look::Lower),
-            _ if value.iter().all(u8::is_ascii_punctuation) => Some(Look::Signs),
-            _ => None,
+            b'A'..=b'Z' if upper => Look::Upper,
+            b'A'..=b'Z' if lower => Look::Capital,
+            b'a'..=b'z' if lower => Look::Lower,
+            _ if matches!(value.trim_ascii(), [b'{', .., b'}'] | [b'[', .., b']']) => Look::Document,
+            _ if value.iter().all(u8::is_ascii_punctuation) => Look::Signs,
+            _ => Look::Other,
         }
     }
 }
 
-/// Codes and words of one kind: `NA` and `DE`, `none` and `severe`; or documents, of which `null` is one.
-fn are_alike(word: &[u8], value: &[u8]) -> bool {
-    if word == JSON_NULL.as_bytes() {
-        return matches!(value.trim_ascii(), [b'{', .., b'}'] | [b'[', .., b']']);
-    }
-    value.len() <= word.len() * 2 && Look::of(word).is_some_and(|look| Look::of(value) == Some(look))
+/// What of a value is compared with a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Shape {
+    look: Look,
+    bytes: usize,
+    quoted: bool,
 }
 
-/// Every spelling found, with where it stands.
-#[derive(Default)]
-pub(super) struct Spellings {
-    uses: BTreeMap<String, Use>,
+impl Shape {
+    fn of(value: &[u8], quoted: bool) -> Shape {
+        Shape { look: Look::of(value), bytes: value.len().min(SHAPE_BYTES_MAX), quoted }
+    }
+
+    /// Codes and words of one kind: `NA` and `DE`, `none` and `severe`; or documents, of which `null` is one.
+    /// The same word in quotes is a value, and one without is none.
+    fn is_like(self, word: &str) -> bool {
+        let is_alike = match word {
+            JSON_NULL => self.look == Look::Document,
+            _ => self.bytes <= word.len() * 2 && Look::of(word.as_bytes()) == self.look,
+        };
+        is_alike && !self.quoted && self.look != Look::Other
+    }
+}
+
+/// Every word of a file that may stand for NULL, with where it stands.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Spellings {
+    words: BTreeMap<String, BTreeMap<usize, Column>>,
+    profile: Profile,
+    /// What the first values of columns of text are like.
+    shapes: BTreeMap<usize, BTreeMap<Shape, usize>>,
+    /// Backslashes escape, and there are no quotes.
+    is_copy_text: bool,
+    /// There is more of the table than was seen.
+    has_more: bool,
+}
+
+impl Spellings {
+    /// The words of all these files, whose fields are the same. A word is compared with the values of its
+    /// columns also in files that it does not stand in.
+    pub fn of_all<'a>(files: impl Iterator<Item = &'a Spellings> + Clone) -> Spellings {
+        let mut all = Spellings::default();
+        for file in files.clone() {
+            all.profile.join(&file.profile);
+            for (word, theirs) in &file.words {
+                let columns = all.words.entry(word.clone()).or_default();
+                theirs.iter().for_each(|(no, column)| columns.entry(*no).or_default().add(column));
+            }
+        }
+        for (word, columns) in &mut all.words {
+            for (no, column) in columns {
+                files.clone().for_each(|file| file.compare_with(word, *no, column));
+            }
+        }
+        all
+    }
+
+    /// Compares a word of another file with the values of the column here, where that is not yet done.
+    fn compare_with(&self, word: &str, no: usize, column: &mut Column) {
+        if !self.profile.is_text(no) {
+            column.values += self.profile.values(no);
+        } else if self.words.get(word).is_none_or(|columns| !columns.contains_key(&no)) {
+            let shapes = self.shapes.get(&no).into_iter().flatten();
+            shapes.for_each(|(shape, times)| column.count(word, *shape, *times));
+        }
+    }
+
+    /// Of very many files some are enough to compare words with.
+    pub fn forget_shapes(&mut self) {
+        self.shapes = BTreeMap::new();
+    }
+
+    /// Whether words of this file are read otherwise beside `all`, those of its own among them. Of a file
+    /// that was seen whole, those that stand in it.
+    pub fn are_otherwise_in(&self, all: &Spellings) -> bool {
+        let (alone, among) = (self.settle(), self.among(all).settle());
+        let words: BTreeSet<&String> = alone.nulls.iter().chain(&among.nulls).collect();
+        words.into_iter().any(|word| {
+            let stands_in = |no: &usize| self.words.get(word).is_some_and(|columns| columns.contains_key(no));
+            let is_null = |settled: &Settled| settled.nulls.contains(word);
+            let kept = |settled: &Settled| -> Vec<usize> {
+                let kept = settled.kept.get(word).into_iter().flatten().copied();
+                kept.filter(|no| self.has_more || stands_in(no)).collect()
+            };
+            (self.has_more || self.words.contains_key(word))
+                && (is_null(&alone) != is_null(&among) || kept(&alone) != kept(&among))
+        })
+    }
+
+    /// The words of all, and what is this file's own.
+    fn among(&self, all: &Spellings) -> Spellings {
+        Spellings { is_copy_text: self.is_copy_text, has_more: self.has_more, ..all.clone() }
+    }
+}
+
+impl Finding {
+    pub(super) fn find_nulls(
+        &mut self,
+        cut: &Cut,
+        regions: &Regions,
+        windows: &Windows,
+        given: &Given,
+        reader: &mut Reader,
+    ) {
+        if let Some(nulls) = &given.nulls {
+            self.dialect.nulls.clone_from(nulls);
+            return;
+        }
+        let below = regions.start + regions.header_lines;
+        let data = below + regions.lines_drawn_below_header(&cut.head);
+        let mut spellings = Spellings {
+            profile: cut.profile(regions.width, data, regions.end),
+            is_copy_text: self.is_copy_text(),
+            has_more: !windows.head.at_end,
+            ..Spellings::default()
+        };
+        let range = |no: usize, lines: &Lines| match no {
+            0 => data..regions.end.unwrap_or(lines.len()).max(data),
+            _ => 0..lines.len(),
+        };
+        for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
+            spellings.add(lines, range(no, lines), reader, window);
+        }
+        if spellings.are_compared() {
+            for (no, (lines, window)) in cut.with_windows(windows).enumerate() {
+                spellings.compare(lines, range(no, lines), regions.width, reader, window);
+            }
+        }
+        spellings.look_at_shapes(&cut.head, range(0, &cut.head), reader, &windows.head);
+        let settled = match &given.spellings {
+            Some(all) => spellings.among(all).settle(),
+            None => spellings.settle(),
+        };
+        self.spellings = spellings;
+        (self.dialect.nulls, self.dialect.kept) = (settled.nulls, settled.kept);
+        self.unsure.extend(settled.unsure);
+    }
 }
 
 impl Spellings {
     /// Looks at the records of `range`.
-    pub(super) fn add(
-        &mut self,
-        lines: &Lines,
-        range: Range<usize>,
-        profile: &Profile,
-        reader: &mut Reader,
-        window: &Window,
-    ) {
-        let classes = profile.classes();
+    fn add(&mut self, lines: &Lines, range: Range<usize>, reader: &mut Reader, window: &Window) {
         for no in range {
             let kinds = lines.kinds(no);
-            let suspicious = kinds.len() == profile.width()
+            let suspicious = kinds.len() == self.profile.width()
                 && lines.lines.get(no).is_some_and(|line| !line.is_blank() && !line.broken)
                 && kinds.iter().any(|kind| !kind.is_value());
             let Some(line) = lines.lines.get(no).filter(|_| suspicious) else { continue };
             line.read_again(reader, window);
-            for (column, class) in classes.iter().enumerate().take(reader.record.len()) {
+            for column in 0..self.profile.width().min(reader.record.len()) {
                 let value = reader.record.value(column);
                 let is_value = reader.record.quoted(column) || reader.record.escaped(column);
                 if is_value || kind(value).is_value() {
                     continue;
                 }
-                self.count(value, *class, column);
+                let Ok(word) = std::str::from_utf8(value) else { continue };
+                self.words.entry(word.to_owned()).or_default().entry(column).or_default().words += 1;
             }
         }
     }
 
     /// Some words may be values of the text they stand in: then all values of these columns are to be
     /// compared.
-    pub(super) fn are_doubtful(&self) -> bool {
-        self.uses.iter().any(|(spelling, uses)| uses.is_doubtful(spelling) || may_be_proven(spelling, uses))
+    fn are_compared(&self) -> bool {
+        let stands_in_text =
+            |columns: &BTreeMap<usize, Column>| columns.keys().any(|no| self.profile.class(*no).is_none());
+        self.words.iter().any(|(word, columns)| is_compared(word) && stands_in_text(columns))
     }
 
-    /// All records were compared.
-    pub(super) fn take_proofs(&mut self) {
-        for (_, uses) in self.uses.iter_mut().filter(|(spelling, uses)| may_be_proven(spelling, uses)) {
-            uses.take_proofs();
-        }
-    }
-
-    /// Compares doubtful words with the values of the records of `range`.
-    pub(super) fn compare(
+    /// Compares words with the values of the records of `range`.
+    fn compare(
         &mut self,
         lines: &Lines,
         range: Range<usize>,
@@ -171,52 +304,69 @@ impl Spellings {
         reader: &mut Reader,
         window: &Window,
     ) {
+        let classes = self.profile.classes();
         for line in lines.lines.get(range).unwrap_or_default() {
             if line.width != width || line.broken {
                 continue;
             }
             line.read_again(reader, window);
-            let is_compared =
-                |(word, uses): &(&String, &mut Use)| uses.is_doubtful(word) || may_be_proven(word, uses);
-            for (word, uses) in self.uses.iter_mut().filter(is_compared) {
-                for (no, column) in &mut uses.columns {
-                    let (value, quoted) = (reader.record.value(*no), reader.record.quoted(*no));
-                    if kind(value).is_value() || quoted && !value.is_empty() {
-                        column.values += 1;
-                        column.quoted += usize::from(quoted);
-                        // The same word in quotes is a value, and one without is none.
-                        column.alike += usize::from(!quoted && are_alike(word.as_bytes(), value));
+            for (word, columns) in self.words.iter_mut().filter(|(word, _)| is_compared(word)) {
+                for (no, column) in columns.iter_mut().filter(|(no, _)| classes[**no].is_none()) {
+                    if let Some(shape) = shape_of(reader, *no) {
+                        column.count(word, shape, 1);
                     }
                 }
             }
         }
     }
 
-    fn count(&mut self, value: &[u8], class: Option<Class>, column: usize) {
-        // NaN is a number. A file whose numbers happen to be whole is often one of several, others of which
-        // have fractions.
-        if value.eq_ignore_ascii_case(b"nan") && class == Some(Class::Number) {
-            return;
-        }
-        let Ok(text) = std::str::from_utf8(value) else { return };
-        let uses = self.uses.entry(text.to_owned()).or_default();
-        if class.is_some() {
-            uses.typed += 1;
-        } else {
-            uses.text += 1;
-            uses.columns.entry(column).or_default().words += 1;
+    fn look_at_shapes(&mut self, lines: &Lines, range: Range<usize>, reader: &mut Reader, window: &Window) {
+        let text: Vec<usize> = self.text_columns().collect();
+        for line in lines.lines.get(range).unwrap_or_default().iter().take(SHAPED_RECORDS) {
+            line.read_again(reader, window);
+            for no in text.iter().filter(|no| **no < reader.record.len()) {
+                if let Some(shape) = shape_of(reader, *no) {
+                    *self.shapes.entry(*no).or_default().entry(shape).or_default() += 1;
+                }
+            }
         }
     }
 
-    /// The spellings of NULL, the empty field first; at least one. `unseen` is the table's profile where
-    /// there is more of it.
-    pub(super) fn settle(&self, copy_text: bool, unseen: Option<&Profile>) -> Settled {
-        let backslash = copy_text || self.uses.contains_key("\\N");
-        let empty = self.uses.get("").map_or(0, |uses| uses.typed + uses.text);
+    fn text_columns(&self) -> impl Iterator<Item = usize> {
+        (0..self.profile.width()).filter(|column| self.profile.is_text(*column))
+    }
+
+    fn use_of<'a>(&'a self, word: &str) -> Use<'a> {
+        let mut uses = Use::default();
+        for (no, column) in self.words.get(word).into_iter().flatten() {
+            match self.profile.class(*no) {
+                // NaN is a number. A file whose numbers happen to be whole is often one of several, others of
+                // which have fractions.
+                Some(Class::Number) if word.eq_ignore_ascii_case("nan") => {}
+                // Columns whose quotes prove that the word is NULL are as good as those of numbers.
+                None if !(is_word(word) && is_compared(word) && column.proves_null()) => {
+                    uses.text += column.words;
+                    uses.columns.insert(*no, column);
+                }
+                _ => uses.typed += column.words,
+            }
+        }
+        uses
+    }
+
+    /// The spellings of NULL, the empty field first; at least one.
+    fn settle(&self) -> Settled {
+        let backslash = self.is_copy_text || self.words.contains_key("\\N");
+        let empty = self.use_of("");
+        let empty = empty.typed + empty.text;
         let mut found: Vec<(&String, usize)> = Vec::new();
         let mut unsure: Option<Unsure> = None;
         let mut kept: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (spelling, uses) in &self.uses {
+        for spelling in self.words.keys() {
+            let uses = self.use_of(spelling);
+            if uses.typed + uses.text == 0 {
+                continue;
+            }
             let is_json = spelling == JSON_NULL && uses.looks_like_a_value();
             let sure = UNMISTAKABLE.contains(&spelling.as_str())
                 && uses.text.saturating_mul(RARE) >= empty
@@ -250,35 +400,44 @@ impl Spellings {
         if nulls.is_empty() {
             nulls.push(if backslash { "\\N".to_owned() } else { String::new() });
         }
-        let words: Vec<String> = nulls.iter().filter(|word| is_word(word)).cloned().collect();
-        let Some(profile) = unseen.filter(|_| !words.is_empty()) else {
-            return Settled { nulls, kept, unsure };
-        };
-        if !backslash && !nulls[0].is_empty() {
-            nulls.insert(0, String::new());
+        self.keep_unseen(Settled { nulls, kept, unsure }, backslash)
+    }
+
+    /// Of a file that was not seen whole nobody knows what stands further on.
+    fn keep_unseen(&self, mut settled: Settled, backslash: bool) -> Settled {
+        let words: Vec<String> = settled.nulls.iter().filter(|word| is_word(word)).cloned().collect();
+        if !self.has_more || words.is_empty() {
+            return settled;
         }
-        let not_in = |word: &String, column: &usize| {
-            self.uses.get(word).is_none_or(|uses| !uses.columns.contains_key(column))
-        };
+        if !backslash && !settled.nulls[0].is_empty() {
+            settled.nulls.insert(0, String::new());
+        }
         for word in words {
-            let is_kept = kept.contains_key(&word);
-            let text = (0..profile.width()).filter(|column| profile.is_text(*column));
-            let columns: Vec<usize> = text.filter(|column| is_kept || not_in(&word, column)).collect();
+            let uses = self.use_of(&word);
+            let is_kept = settled.kept.contains_key(&word);
+            let columns: Vec<usize> =
+                self.text_columns().filter(|no| is_kept || !uses.columns.contains_key(no)).collect();
             if !columns.is_empty() {
-                unsure = unsure.or(Some(question(
+                settled.unsure = settled.unsure.or(Some(question(
                     &word,
                     "NULL, but as itself in columns of text that it was not seen in",
                 )));
-                kept.insert(word, columns);
+                settled.kept.insert(word, columns);
             }
         }
-        Settled { nulls, kept, unsure }
+        settled
     }
 }
 
-/// Quotes around the other values of its columns may prove that it is none.
-fn may_be_proven(spelling: &str, uses: &Use) -> bool {
-    uses.text > 0 && is_word(spelling) && is_missing(spelling.as_bytes()) && !spelling.trim().is_empty()
+/// What of the field is compared with words, if it is a value.
+fn shape_of(reader: &Reader, no: usize) -> Option<Shape> {
+    let (value, quoted) = (reader.record.value(no), reader.record.quoted(no));
+    (kind(value).is_value() || quoted && !value.is_empty()).then(|| Shape::of(value, quoted))
+}
+
+/// A word of which the values beside it tell what it is.
+fn is_compared(word: &str) -> bool {
+    word == JSON_NULL || is_word(word) && !word.trim().is_empty() && is_missing(word.as_bytes())
 }
 
 /// A word that may be a value.
@@ -287,13 +446,13 @@ fn is_word(spelling: &str) -> bool {
 }
 
 /// What spells NULL.
-pub(super) struct Settled {
-    pub(super) nulls: Vec<String>,
+struct Settled {
+    nulls: Vec<String>,
     /// Columns in which one of these is a value.
-    pub(super) kept: BTreeMap<String, Vec<usize>>,
-    pub(super) unsure: Option<Unsure>,
+    kept: BTreeMap<String, Vec<usize>>,
+    unsure: Option<Unsure>,
 }
 
 fn question(spelling: &str, read_as: &str) -> Unsure {
-    Unsure { what: format!("\"{spelling}\" among text is read as {read_as}"), option: "--null" }
+    Unsure { what: format!("\"{spelling}\" among text is read as {read_as}"), option: NULL_OPTION }
 }

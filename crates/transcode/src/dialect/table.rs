@@ -234,7 +234,7 @@ pub(super) fn usual_width<'a>(lines: impl Iterator<Item = &'a Line>) -> usize {
 }
 
 /// What the columns hold, over lines of one width.
-#[derive(Clone)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Profile {
     counts: Vec<[u32; KINDS]>,
 }
@@ -260,6 +260,22 @@ impl Profile {
             }
         }
         counts
+    }
+
+    /// Takes in what the columns of another file hold.
+    pub(super) fn join(&mut self, other: &Profile) {
+        self.counts.resize(self.counts.len().max(other.counts.len()), [0; KINDS]);
+        for (column, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            for (count, more) in column.iter_mut().zip(theirs) {
+                *count = count.saturating_add(*more);
+            }
+        }
+    }
+
+    /// How many values a column has.
+    pub(super) fn values(&self, column: usize) -> usize {
+        let counts = self.counts.get(column).into_iter().flatten();
+        counts.zip(ALL_KINDS).filter(|(_, kind)| kind.is_value()).map(|(count, _)| *count as usize).sum()
     }
 
     /// No line has been added.

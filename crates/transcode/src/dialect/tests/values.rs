@@ -341,3 +341,52 @@ fn tabs_in_a_row_are_one_only_where_they_line_up_columns() {
         assert_eq!((found.width, found.dialect.repeats), (7, false), "{}", found.describe());
     }
 }
+
+/// The words of parts, judged together, are judged as those of all in one file.
+#[test]
+fn words_of_several_files_are_judged_as_those_of_one() {
+    let mut rng = fastrand::Rng::with_seed(8);
+    let mut otherwise = 0;
+    for _ in 0..2_000 {
+        let word = rng.choice(["NA", "n/a", "-", "none", "NULL", "?", "null", "NaN", "missing"]).unwrap();
+        let kinds: Vec<u8> = (0..rng.usize(2..5)).map(|_| rng.u8(0..5)).collect();
+        let header = kinds.iter().enumerate().map(|(no, _)| format!("c{no}")).collect::<Vec<_>>().join(",");
+        let parts: Vec<String> = (0..rng.usize(2..5)).map(|_| records(&mut rng, &kinds, word)).collect();
+        let file = |records: &str| text(&format!("{header}\n{records}"));
+        let alone: Vec<Finding> = parts.iter().map(|part| file(part)).collect();
+        let all = Spellings::of_all(alone.iter().map(|found| &found.spellings));
+        let given = Given { header: Some(true), ..Given::default() };
+        let one =
+            find(&Sample::of_whole(format!("{header}\n{}", parts.concat()).as_bytes()), &given).unwrap();
+        for (part, alone) in parts.iter().zip(&alone) {
+            let given = Given { spellings: Some(all.clone()), ..given.clone() };
+            let part = format!("{header}\n{part}");
+            let found = find(&Sample::of_whole(part.as_bytes()), &given).unwrap();
+            assert_eq!(
+                (&found.dialect.nulls, &found.dialect.kept),
+                (&one.dialect.nulls, &one.dialect.kept),
+                "{part}"
+            );
+            otherwise += u32::from(alone.spellings.are_otherwise_in(&all));
+        }
+    }
+    assert!(otherwise > 500, "{otherwise}");
+}
+
+fn records(rng: &mut fastrand::Rng, kinds: &[u8], word: &str) -> String {
+    let shares: Vec<f64> = kinds.iter().map(|_| *rng.choice(&[0.0, 0.0, 0.1, 0.5, 1.0]).unwrap()).collect();
+    let mut records = String::new();
+    for _ in 0..rng.usize(5..60) {
+        let values = kinds.iter().zip(&shares).map(|(kind, share)| match kind {
+            _ if rng.f64() < *share => word.to_owned(),
+            0 => rng.u32(..1000).to_string(),
+            1 => format!("2024-01-{:02}", rng.u8(1..29)),
+            2 => (*rng.choice(&["DE", "FR", "IT"]).unwrap()).to_owned(),
+            3 => (*rng.choice(&["hello world", "some text 12", "x-y z"]).unwrap()).to_owned(),
+            _ => (*rng.choice(&["\"a b\"", "\"NA\"", "\"q\""]).unwrap()).to_owned(),
+        });
+        records.push_str(&values.collect::<Vec<_>>().join(","));
+        records.push('\n');
+    }
+    records
+}
