@@ -95,7 +95,7 @@ impl Heads<'_> {
             }
         }
         let known: BTreeMap<_, _> =
-            alike.into_iter().map(|(shape, files)| (shape, Spellings::of_all(files.into_iter()))).collect();
+            alike.into_iter().map(|(shape, files)| (shape, Spellings::of_all(&files))).collect();
         for no in 0..heads.len() {
             let is_first = is_first(heads, no);
             let head = &mut heads[no];

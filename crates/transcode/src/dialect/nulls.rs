@@ -166,9 +166,9 @@ pub struct Spellings {
 impl Spellings {
     /// The words of all these files, whose fields are the same. A word is compared with the values of its
     /// columns also in files that it does not stand in.
-    pub fn of_all<'a>(files: impl Iterator<Item = &'a Spellings> + Clone) -> Spellings {
+    pub fn of_all(files: &[&Spellings]) -> Spellings {
         let mut all = Spellings::default();
-        for file in files.clone() {
+        for file in files {
             all.profile.join(&file.profile);
             for (word, theirs) in &file.words {
                 let columns = all.words.entry(word.clone()).or_default();
@@ -177,7 +177,7 @@ impl Spellings {
         }
         for (word, columns) in &mut all.words {
             for (no, column) in columns {
-                files.clone().for_each(|file| file.compare_with(word, *no, column));
+                files.iter().for_each(|file| file.compare_with(word, *no, column));
             }
         }
         all

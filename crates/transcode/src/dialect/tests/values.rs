@@ -354,7 +354,7 @@ fn words_of_several_files_are_judged_as_those_of_one() {
         let parts: Vec<String> = (0..rng.usize(2..5)).map(|_| records(&mut rng, &kinds, word)).collect();
         let file = |records: &str| text(&format!("{header}\n{records}"));
         let alone: Vec<Finding> = parts.iter().map(|part| file(part)).collect();
-        let all = Spellings::of_all(alone.iter().map(|found| &found.spellings));
+        let all = Spellings::of_all(&alone.iter().map(|found| &found.spellings).collect::<Vec<_>>());
         let given = Given { header: Some(true), ..Given::default() };
         let one =
             find(&Sample::of_whole(format!("{header}\n{}", parts.concat()).as_bytes()), &given).unwrap();
