@@ -137,7 +137,16 @@ pub(crate) async fn expect_kept(run: &Run, newest: Option<Backend>) -> Result<()
         let job = if is_there { ledger.find(session, &run.plan.job_id).await? } else { None };
         Ok(job.is_some_and(|job| job.status == JobStatus::Done))
     };
-    match tokio::time::timeout(KEPT_WITHIN, arrival::on_session(run, ask)).await {
+    // Whoever has stopped the load, in ANALYZE say, waits for no server that is away.
+    let is_stopped = run.context.stop.raised();
+    let asking = async {
+        match is_stopped {
+            true => ask(&connection.open().await?).await,
+            false => arrival::on_session(run, ask).await,
+        }
+    };
+    let within = if is_stopped { STOPPED_WITHIN } else { KEPT_WITHIN };
+    match tokio::time::timeout(within, asking).await {
         Ok(Ok(true)) => Ok(()),
         Ok(Ok(false)) => Err(lost_behind_the_end(&run.plan.job_id)),
         Ok(Err(_)) | Err(_) => {

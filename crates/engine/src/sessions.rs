@@ -27,7 +27,7 @@ use full_disk::Fullness;
 use handed::Handed;
 use howdah_model::arrival::place_of;
 use howdah_model::{CopyChunk, Error, ErrorKind, Origin, Reject, Result, Stage, Tune};
-use howdah_target::commit::{ChunkTarget, Outcome, Phase, TRIGGERS_ENABLED, commit_chunk};
+use howdah_target::commit::{ChunkTarget, Outcome, TRIGGERS_ENABLED, commit_chunk};
 use howdah_target::salvage::is_about_a_row;
 use howdah_target::session::Session;
 use std::collections::VecDeque;
@@ -146,7 +146,7 @@ pub(crate) async fn run(run: &Arc<Run>, queue: Receiver<Cargo>) {
 
 /// Of tables whose last chunk was in before it was known to be the last.
 async fn commit_frozen(run: &Run) {
-    match run.context.stop.guard(frozen::commit_complete(run)).await {
+    match run.context.stop.guard_commit(frozen::commit_complete(run), || true).await {
         Err(error) if error.kind() != ErrorKind::Interrupted => run.halt.fail_all(error),
         Ok(()) | Err(_) => {}
     }
@@ -345,9 +345,10 @@ impl<'a> Worker<'a> {
         let (run, origin) = (self.run, chunk.origin);
         let table_no = run.plan.file(origin.file_no).table_no;
         let (mut had_no_room, mut broken_off) = (false, BrokenOff::default());
+        let slot = Arc::clone(&self.slot);
         loop {
             let storing = unless(until_given_up(run, &origin), Box::pin(self.try_store(&chunk)));
-            let error = match run.context.stop.guard(storing).await {
+            let error = match run.context.stop.guard_commit(storing, || slot.is_committing()).await {
                 Ok(Err(scarce)) => {
                     // Others write as well, and there may be room for one.
                     self.alone = true;
@@ -448,7 +449,7 @@ impl<'a> Worker<'a> {
             }
         }
         self.patience.reset();
-        run.context.stop.guard(frozen::commit_if_complete(run, file_no)).await.map(|()| true)
+        run.context.stop.guard_commit(frozen::commit_if_complete(run, file_no), || true).await.map(|()| true)
     }
 
     /// The session that it has, or another one.
@@ -535,7 +536,7 @@ impl<'a> Worker<'a> {
     /// takes next to none.
     async fn until_broken_off(&self) -> Scarce {
         let connection = &self.run.context.connection;
-        connection.until_broken_off(|| self.slot.progress.phase() == Phase::Commit).await
+        connection.until_broken_off(|| self.slot.is_committing()).await
     }
 
     fn record(&self, chunk: &CopyChunk, outcome: &Outcome, rejects: &[Reject]) {

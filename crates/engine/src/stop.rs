@@ -4,6 +4,10 @@ use howdah_model::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// A server that is well answers a COMMIT much sooner, and whoever stops a load waits for it.
+const COMMITTED_WITHIN: Duration = Duration::from_millis(500);
 
 /// Raised once, by Ctrl-C or by a Python signal check; never lowered. Clones share the flag.
 #[derive(Clone)]
@@ -46,6 +50,26 @@ impl Stop {
                 biased;
                 () = self.wait() => Err(interrupted()),
                 done = work => done,
+            }
+        }
+    }
+
+    /// The same, but for work that sends a COMMIT: if `is_committing` when the flag is raised, the answer is
+    /// waited for, for a while. What is in has to be counted.
+    pub(crate) fn guard_commit<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+        is_committing: impl Fn() -> bool,
+    ) -> impl Future<Output = Result<T>> {
+        let mut work = Box::pin(work);
+        async move {
+            tokio::select! {
+                biased;
+                () = self.wait() => match is_committing() {
+                    true => timeout(COMMITTED_WITHIN, work).await.unwrap_or_else(|_| Err(interrupted())),
+                    false => Err(interrupted()),
+                },
+                done = &mut work => done,
             }
         }
     }

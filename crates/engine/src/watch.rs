@@ -62,6 +62,11 @@ impl Slot {
         *self.backend.lock()
     }
 
+    /// COMMIT is sent, and not answered.
+    pub(crate) fn is_committing(&self) -> bool {
+        self.progress.phase() == Phase::Commit
+    }
+
     /// It has not moved for too long.
     fn idle_too_long(&self) -> bool {
         let mut last = self.last.lock();
@@ -79,11 +84,7 @@ impl Slot {
             "no progress for {seconds} s while the server waits for the client: the connection is dead"
         );
         // After COMMIT was sent, only the ledger knows.
-        let kind = if self.progress.phase() == Phase::Commit {
-            ErrorKind::CommitUnknown
-        } else {
-            ErrorKind::ConnectionLost
-        };
+        let kind = if self.is_committing() { ErrorKind::CommitUnknown } else { ErrorKind::ConnectionLost };
         Error::new(kind, message)
     }
 }

@@ -265,6 +265,31 @@ fn statistics_that_were_not_renewed_with_an_index_are_renewed_at_the_end() {
     assert_eq!(database.value("SELECT count(*) FROM pg_stats WHERE tablename = 'i'"), "1", "{told}");
 }
 
+/// No connection was lost but the one that the stop has ended.
+#[test]
+fn a_load_that_is_stopped_in_analyze_doubts_nothing_of_what_it_has_stored() {
+    let (files, database) = (Files::new(), Server::shared(15).database());
+    let source = files.put("a.csv", rows(0, 2000).as_bytes());
+    database.sql(
+        "CREATE TABLE t (id int, name text) WITH (autovacuum_enabled = false); \
+         CREATE FUNCTION lowered(name text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN \
+             IF current_query() LIKE '%ANALYZE%' THEN PERFORM pg_sleep(600); END IF; RETURN lower(name); END $$",
+    );
+    database.sql("CREATE INDEX i ON t (lowered(name))");
+    let mut running = load(&database).args(["--table", "t"]).arg(&source).spawn();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    assert!(wait_for(&database, &mut running, sleeps, 1), "{}", running.stderr_so_far());
+    running.interrupt();
+    let told = running.wait(PATIENCE).stderr;
+    assert!(
+        told.contains("ANALYZE of public.t was not done: stopped by the user; all rows are in"),
+        "{told}"
+    );
+    assert!(!told.contains("cannot be asked"), "{told}");
+    assert_eq!(database.value("SELECT status FROM howdah.job"), "done");
+}
+
 #[test]
 fn statistics_that_are_left_out_for_another_session_are_told() {
     let files = Files::new();

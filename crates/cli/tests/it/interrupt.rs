@@ -118,6 +118,33 @@ fn a_load_that_does_not_go_on_by_the_same_command_does_not_say_so() {
     scene.assert_exact("the same bytes");
 }
 
+/// A COMMIT that is under way comes in, and its rows are counted.
+#[test]
+fn a_load_that_is_stopped_in_a_commit_says_what_is_in_the_table() {
+    for (major, jobs) in [(13, "1"), (18, "2")] {
+        let (scene, files, _) = prepared(major);
+        scene.database.sql(
+            "CREATE TABLE c (id int); \
+             CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END'; \
+             CREATE CONSTRAINT TRIGGER rest AFTER INSERT ON c DEFERRABLE INITIALLY DEFERRED \
+                 FOR EACH ROW WHEN (NEW.id % 10000 = 0) EXECUTE FUNCTION rest()",
+        );
+        let numbers: String = (1..=400_000).map(|id| format!("{id}\n")).collect();
+        let source = files.put("numbers.csv", numbers.as_bytes());
+        let load = scene.verb("load").args(["--format", "csv", "--table", "c", "--json", "--jobs", jobs]);
+        let running = load.args(["--chunk-size", "64kB"]).arg(&source).spawn();
+        wait_until(&scene, SLEEPS, PATIENCE);
+        let stopped = interrupt(running, "in a COMMIT");
+        let told: serde_json::Value = serde_json::from_str(&stopped.stdout).unwrap();
+        wait_until(&scene, NOBODY_ELSE, STOPS_WITHIN);
+        let stored = scene.database.value("SELECT count(*) FROM c");
+        assert_ne!(stored, "0");
+        assert_eq!(told["rows_stored"].to_string(), stored, "{told}");
+        let in_ledger = "SELECT rows_stored, (SELECT sum(rows) FROM howdah.chunk) FROM howdah.job";
+        assert_eq!(scene.database.rows(in_ledger), [[Some(stored.clone()), Some(stored)]]);
+    }
+}
+
 #[test]
 fn a_check_that_is_stopped_or_killed_is_run_again_and_not_resumed() {
     let (scene, files, _) = prepared(15);

@@ -15,6 +15,7 @@ use howdah_target::commit::{ChunkError, Outcome, commit_together};
 use howdah_target::salvage::is_about_a_row;
 use howdah_transcode::split::Rules;
 use std::iter::once;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -39,8 +40,10 @@ impl Worker<'_> {
         let Some(rows) = cargo.as_one() else { return cargo.only() };
         let origins: Vec<Origin> = cargo.chunks.iter().map(|chunk| chunk.origin).collect();
         if origins.iter().all(|origin| run.halt.wants(origin.file_no, origin.chunk_no)) {
+            let slot = Arc::clone(&self.slot);
             let trying = async { Ok(Box::pin(self.try_together(&rows, &origins)).await) };
-            let stored = run.context.stop.guard(unless(until_given_up(run, &rows.origin), trying)).await;
+            let trying = unless(until_given_up(run, &rows.origin), trying);
+            let stored = run.context.stop.guard_commit(trying, || slot.is_committing()).await;
             self.slot.end();
             // Given up, it has left no session.
             self.count_session();
