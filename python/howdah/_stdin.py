@@ -8,11 +8,23 @@ from typing import Any
 
 STDIN = 0
 
+# Device and inode of what lacks the bytes that a stream held once.
+_lacking: set[tuple[int, int]] = set()
+
 
 def is_read_ahead() -> bool:
-    """Tell whether `sys.stdin` holds bytes that nobody has read from it. It holds them no more afterwards."""
+    """Tell whether `sys.stdin` holds, or held at an earlier call, bytes that nobody has read from it."""
+    try:
+        status = os.fstat(STDIN)
+    except OSError:
+        # Closed: it gives nothing to anybody.
+        return False
+    file = (status.st_dev, status.st_ino)
     streams = (sys.stdin, sys.__stdin__)
-    return any([_gives(stream) for stream in streams if _reads_stdin(stream)])
+    # Looking takes them out of the stream.
+    if any([_gives(stream) for stream in streams if _reads_stdin(stream)]):
+        _lacking.add(file)
+    return file in _lacking
 
 
 def _reads_stdin(stream: Any) -> bool:

@@ -132,10 +132,12 @@ def test_what_python_has_read_ahead_of_standard_input_is_not_missed(database: Da
     program = f"""
         import sys, howdah
         print(sys.stdin.readline().strip(), flush=True)
-        try:
-            {call}("-", "t", to={database.conninfo!r})
-        except howdah.UsageError as error:
-            print(error)
+        # Another call does not find them either.
+        for attempt in range(2):
+            try:
+                {call}("-", "t", to={database.conninfo!r})
+            except howdah.UsageError as error:
+                print(error)
     """
     database.sql("CREATE TABLE t (a int)")
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
@@ -146,7 +148,7 @@ def test_what_python_has_read_ahead_of_standard_input_is_not_missed(database: Da
         # The writer has not ended: whoever waits for more waits for ever.
         told = process.stdout.read().decode()
     assert told.startswith("1\nfile -: Python has read ahead of what the program took from sys.stdin"), told
-    assert "hint: read nothing from sys.stdin before" in told
+    assert told.count("hint: read nothing from sys.stdin before") == 2, told
 
 
 def test_standard_input_is_loaded_behind_what_python_has_not_read_ahead(database: Database, tmp_path: Path) -> None:

@@ -17,9 +17,13 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, ValueEnum};
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+
+/// What stands for the part of a location that names its table.
+const TABLE_FIELD: &str = "{table}";
 
 /// Longer files are no job files.
 const FILE_BYTES_MAX: u64 = 16 << 20;
@@ -226,6 +230,12 @@ fn not_known(line: usize, name: &str) -> Error {
 /// The command line wins over the file.
 fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>> {
     overrule(&mut file, options);
+    let tables = filed_tables(&file);
+    let typed = options.table.clone().filter(|_| options.sources.is_empty());
+    if let Some(typed) = typed.filter(|typed| !typed.contains(TABLE_FIELD)) {
+        expect_one_table(&typed, &tables)?;
+    }
+    let is_typed = options.table.is_some();
     merge_run(&mut file, &mut options.run)?;
     fill(&mut options.target.to, file.to.take());
     fill(&mut options.target.ledger, file.ledger.take());
@@ -268,8 +278,28 @@ fn merge(mut file: JobFile, options: &mut LoadOptions) -> Result<Vec<SourceSpec>
     Ok(file
         .source
         .into_iter()
-        .map(|source| SourceSpec { location: source.location, table: source.table })
+        .map(|Source { location, table }| SourceSpec { location, table: table.filter(|_| !is_typed) })
         .collect())
+}
+
+/// The tables that the sources of the file are for, where some name theirs.
+fn filed_tables(file: &JobFile) -> BTreeSet<String> {
+    if file.source.iter().all(|source| source.table.is_none()) {
+        return BTreeSet::new();
+    }
+    let tables = file.source.iter().map(|source| source.table.as_ref().or(file.table.as_ref()));
+    tables.flatten().cloned().collect()
+}
+
+/// A table that is typed takes the place of the file's, if that is one.
+fn expect_one_table(typed: &str, tables: &BTreeSet<String>) -> Result<()> {
+    let Some(several) = tables.iter().find(|table| tables.len() > 1 || table.contains(TABLE_FIELD)) else {
+        return Ok(());
+    };
+    let others = if tables.len() > 1 { " and others" } else { "" };
+    let message = format!("--table {typed} names one table, and the job file has {several}{others}");
+    Err(Error::new(ErrorKind::Usage, message)
+        .with_hint("give the sources that are meant for this table, or --table with {table} in it"))
 }
 
 /// What an option given once says; none where the list is empty.
@@ -411,6 +441,39 @@ mod tests {
         assert_eq!(options.format.header.as_deref(), Some("true"));
         assert_eq!(options.run.jobs.as_deref(), Some("3"));
         assert_eq!(sources, [SourceSpec { location: "a".to_owned(), table: Some("t".to_owned()) }]);
+    }
+
+    #[test]
+    fn a_table_that_is_typed_takes_the_place_of_those_of_the_file() {
+        let sources = |tables: &[&str]| -> String {
+            let of = |table: &&str| match *table {
+                "" => "[[source]]\nlocation = \"a\"\n".to_owned(),
+                table => format!("[[source]]\nlocation = \"a\"\ntable = \"{table}\"\n"),
+            };
+            tables.iter().map(of).collect()
+        };
+        let read = |typed: &str, text: &str| {
+            let args = ["howdah", "load", "--table", typed];
+            let Command::Load(mut options) = Options::parse_from(args).command else { unreachable!() };
+            read_text(text, &mut options).map(|sources| (options.table, sources))
+        };
+        for (typed, tables) in
+            [("t", &["x"][..]), ("t", &["x", "x"]), ("t", &["", ""]), ("s.{table}", &["x", "y"])]
+        {
+            let (table, read) = read(typed, &sources(tables)).unwrap();
+            assert_eq!(table.as_deref(), Some(typed));
+            assert!(read.iter().all(|source| source.table.is_none()), "{read:?}");
+        }
+        assert!(read("t", &format!("table = \"x\"\n{}", sources(&["x", ""]))).is_ok());
+        for text in
+            [sources(&["x", "y"]), sources(&["s.{table}"]), format!("table = \"x\"\n{}", sources(&["y", ""]))]
+        {
+            let error = read("t", &text).unwrap_err();
+            assert!(
+                error.message().starts_with("--table t names one table, and the job file has "),
+                "{error}"
+            );
+        }
     }
 
     fn merged(typed: &[&str], text: &str) -> Result<FormatOptions> {

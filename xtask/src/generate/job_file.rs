@@ -10,7 +10,7 @@ const INTRODUCTION: &str = "\
 `howdah load --job FILE` reads sources, tables and options from a TOML file, for loads of many files into many tables and
 for loads that are run again and again. Names are those of the options of `howdah load`; an unknown name is an error with
 its line. The command line wins over the file, and `--lenient=false` and the like switch off what the file switches on: sources given there
-replace all of the file's, `--copy-options` there leaves out all of the file's options of COPY, and `--map` and `--types` there come on top of
+replace all of the file's, `--table` stands in place of the tables of its sources where these are one, `--copy-options` there leaves out all of the file's options of COPY, and `--map` and `--types` there come on top of
 the file's `[map]` and `[types]`, in place of what these say of the same field or column; `--columns` leaves out the file's `[map]`, and
 `--map` its `columns`. Names in `[map]` and `[types]` may hold any character. Where the file has `copy-options`, single options
 of COPY (`format`, `delimiter` and the like) are an error, in the file and on the command line. Paths are taken from the directory
