@@ -421,6 +421,7 @@ async fn around_rows(
     }
     let when = indexes::When { begun, to_load, puts_back: doubted_for.is_empty() };
     plan.indexes = indexes::choose(context, session, plan, rows_to_come, &open, when).await?;
+    lock_table::keep_indexes(context, session, plan).await?;
     plan.triggers = triggers::choose(context, session, plan, rows_to_come, triggers).await?;
     let job = &plan.job;
     routing::choose(context, session, job, &plan.indexes, &mut plan.tables).await?;

@@ -2,7 +2,7 @@
 //! out at its first chunk, or when all its rows are there.
 
 use crate::Context;
-use howdah_model::{Jobs, Mode, Plan, Relation, RelationKind, Result, TablePlan};
+use howdah_model::{IndexFate, IndexesChoice, Jobs, Mode, Plan, Relation, RelationKind, Result, TablePlan};
 use howdah_target::session::{Session, partitions, partitions::Locks};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,6 @@ const FULL: &str = "a chunk with rows for all partitions locks";
 /// Says what of a load may fill the lock table.
 pub(super) async fn tell(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
     tell_of_chunks(context, session, plan).await?;
-    tell_of_indexes(context, session, plan).await?;
     tell_of_end(context, session, plan).await
 }
 
@@ -31,10 +30,11 @@ async fn tell_of_chunks(context: &Context, session: &Session, plan: &mut Plan) -
     Ok(())
 }
 
-/// Indexes of a partitioned table go with those of all its partitions.
-async fn tell_of_indexes(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
+/// Indexes of a partitioned table go with those of all its partitions. Where these are too many the indexes
+/// stay, unless it was said that they are to go.
+pub(super) async fn keep_indexes(context: &Context, session: &Session, plan: &mut Plan) -> Result<()> {
     let mut told = Vec::new();
-    for indexes in plan.indexes.iter().filter(|indexes| !indexes.rebuilt.is_empty()) {
+    for indexes in plan.indexes.iter_mut().filter(|indexes| !indexes.rebuilt.is_empty()) {
         let is_it = |table: &&TablePlan| {
             table.table.relation == indexes.relation && table.table.kind == RelationKind::Partitioned
         };
@@ -42,7 +42,18 @@ async fn tell_of_indexes(context: &Context, session: &Session, plan: &mut Plan) 
         let oids = [table.table.oid];
         let locks = context.connection.attend(session, partitions::locks(session, &oids)).await?;
         let what = format!("to drop and rebuild indexes of {} locks", indexes.relation);
-        told.extend(overfull(locks, &what, "give --indexes keep"));
+        let Some(told_of) = overfull(locks, &what, "give --indexes keep") else { continue };
+        if plan.job.indexes == IndexesChoice::Rebuild {
+            told.push(told_of);
+            continue;
+        }
+        let Locks { objects, room } = locks;
+        let reason = format!(
+            "to drop and rebuild it locks {objects} tables and indexes, and the server's lock table is made for {room}"
+        );
+        let stay = std::mem::take(&mut indexes.rebuilt).into_iter();
+        indexes.kept.extend(stay.map(|fate| IndexFate { reason: reason.clone(), ..fate }));
+        indexes.workers = None;
     }
     plan.warnings.extend(told);
     Ok(())
