@@ -9,7 +9,8 @@
 //! Both are said to be unsure. Of a file that was not seen whole nobody knows whether the word, or the empty
 //! field, stands further on: a word stays a value in columns of text that it was not seen in, and the empty
 //! field is NULL beside it. Both do not hold for words that mean nothing else. A word without quotes in a
-//! column whose values all have some (R writes `NA` so) is NULL as among numbers.
+//! column whose values all have some (R writes `NA` so) is NULL as among numbers. Files of a table that are
+//! cut alike are judged together, as one.
 
 use super::cell_types::{Class, is_missing, kind};
 use super::regions::Regions;
