@@ -125,9 +125,9 @@ fn a_load_that_is_stopped_in_a_commit_says_what_is_in_the_table() {
         let (scene, files, _) = prepared(major);
         scene.database.sql(
             "CREATE TABLE c (id int); \
-             CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NULL; END'; \
+             CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.1); RETURN NULL; END'; \
              CREATE CONSTRAINT TRIGGER rest AFTER INSERT ON c DEFERRABLE INITIALLY DEFERRED \
-                 FOR EACH ROW WHEN (NEW.id % 10000 = 0) EXECUTE FUNCTION rest()",
+                 FOR EACH ROW WHEN (NEW.id % 20000 = 0) EXECUTE FUNCTION rest()",
         );
         let numbers: String = (1..=400_000).map(|id| format!("{id}\n")).collect();
         let source = files.put("numbers.csv", numbers.as_bytes());
