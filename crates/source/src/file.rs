@@ -293,7 +293,7 @@ fn object(path: &Path, metadata: &Metadata, placeholder: Option<String>) -> Resu
         return Ok(Object::file(location, placeholder, file));
     }
     if kind.is_fifo() || kind.is_char_device() {
-        return Ok(Object::pipe(location, placeholder, Pipe::found(path, metadata)));
+        return Ok(Object::pipe(location, placeholder, Pipe::found(path, metadata)?));
     }
     let what = if kind.is_dir() { "a directory" } else { "a device or socket" };
     Err(Error::new(ErrorKind::Unsupported, format!("expected a file or a pipe, got {what}"))

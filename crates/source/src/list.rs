@@ -10,7 +10,7 @@ use crate::file::{self, FileId};
 use crate::http;
 use crate::location::{self, Location, Scheme};
 use crate::object::Object;
-use crate::stdin::Pipe;
+use crate::stdin::{self, Pipe};
 use crate::store;
 use howdah_model::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
@@ -81,7 +81,10 @@ impl Sources {
                     listed => listed?,
                 }
             }
-            Location::Stdin => vec![self.0.stdin.clone()],
+            Location::Stdin => {
+                stdin::expect_open("-")?;
+                vec![self.0.stdin.clone()]
+            }
             Location::Http(url) => vec![self.url(&url).await?],
         };
         objects.sort_by(|one, other| one.location().cmp(other.location()));

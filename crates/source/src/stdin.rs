@@ -1,13 +1,13 @@
 //! Standard input and named pipes: bytes that come once, in order, from a writer that may wait for long. A
 //! thread reads them, so that whoever waits for the next block can be stopped; it takes no byte behind that.
-//! A second reading, or one from the middle, is refused.
+//! A second reading, or one from the middle, is refused, and so is standard input that is closed.
 
 use crate::failure;
 use bytes::Bytes;
 use howdah_model::{Error, ErrorKind, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::retry_on_intr;
+use rustix::io::{FdFlags, fcntl_getfd, retry_on_intr};
 use std::fs::{File, Metadata};
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
@@ -27,6 +27,43 @@ const BLOCKS_AHEAD: usize = 1;
 /// Standard input is one for the whole process: what one load has read of it, the next would miss.
 static STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
 
+/// Names of standard input that lead to whatever it is.
+const STDIN_PATHS: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+
+/// Refuses standard input that is closed (`<&-`): it would be taken for an empty file, and a table be emptied
+/// for it.
+pub(crate) fn expect_open(location: &str) -> Result<()> {
+    match is_open() {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::SourceIo, "standard input is closed, so that nothing can be read")
+            .in_file(location)
+            .with_hint("pipe the data in, or redirect a file to it: `howdah load - <FILE`; nothing at all is `</dev/null`")),
+    }
+}
+
+/// Whether the process was given one. Rust opens `/dev/null` for reading and writing in place of one that is
+/// closed, and no shell opens it so for reading; a Python program may have given its number to a file of its
+/// own, which, unlike one that was inherited, closes when another program is executed (PEP 446).
+fn is_open() -> bool {
+    let stdin = io::stdin();
+    let is_inherited = fcntl_getfd(&stdin).is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC));
+    let is_written = fcntl_getfl(&stdin).is_ok_and(|flags| flags.contains(OFlags::RDWR));
+    is_inherited && !(is_written && is_null())
+}
+
+fn is_null() -> bool {
+    let null = std::fs::metadata("/dev/null");
+    stdin_metadata().is_ok_and(|open| null.is_ok_and(|null| is_same(&open, &null)))
+}
+
+fn stdin_metadata() -> io::Result<Metadata> {
+    io::stdin().as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata())
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
 /// Standard input, or a path that is a pipe.
 #[derive(Debug)]
 pub(crate) struct Pipe {
@@ -43,15 +80,16 @@ impl Pipe {
 
     /// What `/dev/stdin` and its like lead to is standard input. Of devices only a terminal gives a byte
     /// once.
-    pub(crate) fn found(path: PathBuf, metadata: &Metadata) -> Pipe {
-        let stdin = io::stdin();
-        let open = stdin.as_fd().try_clone_to_owned().map(File::from).and_then(|file| file.metadata());
-        let is_it = open.is_ok_and(|open| (open.dev(), open.ino()) == (metadata.dev(), metadata.ino()));
+    pub(crate) fn found(path: PathBuf, metadata: &Metadata) -> Result<Pipe> {
+        if STDIN_PATHS.iter().any(|name| path == Path::new(name)) {
+            expect_open(&path.to_string_lossy())?;
+        }
+        let is_it = stdin_metadata().is_ok_and(|open| is_same(&open, metadata));
         let is_fifo = metadata.file_type().is_fifo();
-        match is_it && (is_fifo || stdin.is_terminal()) {
+        Ok(match is_it && (is_fifo || io::stdin().is_terminal()) {
             true => Pipe::stdin(),
             false => Pipe { path: Some(path), is_fifo, taken: AtomicBool::new(false) },
-        }
+        })
     }
 
     /// Starts reading. Works once; of standard input, once in a process.

@@ -235,3 +235,23 @@ fn a_load_that_fails_does_not_wait_for_its_sources() {
         drop(pipe);
     }
 }
+
+/// A scheduler that closes it, say: the table would be emptied for nothing.
+#[test]
+fn standard_input_that_is_closed_is_refused_and_nothing_is_emptied() {
+    let scene = Scene::new(Server::shared(15), &[]);
+    scene.database.sql("INSERT INTO t (id) VALUES (1)");
+    let load = |redirected: &str, source: &str| {
+        let line = format!("exec \"$@\" {redirected}");
+        let program = ["sh", env!("CARGO_BIN_EXE_howdah"), "load", "--mode", "truncate", "--format", "csv"];
+        let shell = HowdahCommand::new("sh").args(["-c", &line]).args(program);
+        shell.args(["--table", "t", "--to", &scene.database.conninfo(), source]).run(PATIENCE)
+    };
+    for source in ["-", "/dev/stdin"] {
+        let told = load("<&-", source).expect_code(1).stderr;
+        assert!(told.contains(&format!("{source}: standard input is closed")), "{told}");
+        assert_eq!(scene.database.value("SELECT count(*) FROM t"), "1", "{told}");
+    }
+    load("<&-", "/dev/null").expect_code(0);
+    load("</dev/null", "-").expect_code(0);
+}
