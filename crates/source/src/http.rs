@@ -22,6 +22,9 @@ pub(crate) struct HttpFile {
     client: Client,
     url: Url,
     bytes: Option<u64>,
+    /// The tag or the time of its first answer.
+    mark: Option<String>,
+    /// The same as text that stays between runs.
     version: Option<String>,
     /// Parameters are missing in the URL that is shown: another file may have the same name, time and size.
     hides_parameters: bool,
@@ -35,6 +38,7 @@ pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
         client: client.clone(),
         url: url.clone(),
         bytes: None,
+        mark: None,
         version: None,
         hides_parameters: location::hides_parameters(url),
         knows_ranges: false,
@@ -47,7 +51,11 @@ pub(crate) async fn open(client: &Client, url: &Url) -> Result<Object> {
     let answer = accepted(answer, &location)?;
     let part = Part::of(&answer, &location)?;
     file.bytes = part.size;
-    file.version = version_of(answer.headers(), part.size);
+    file.mark = mark_of(answer.headers());
+    file.version = file.mark.as_deref().map(|mark| match is_tag(mark) {
+        true => mark.to_owned(),
+        false => with_size(mark, part.size),
+    });
     file.knows_ranges = answer.status() == StatusCode::PARTIAL_CONTENT && part.size.is_some();
     Ok(Object::http(location, file))
 }
@@ -152,24 +160,28 @@ impl HttpFile {
         if let Some(range) = range {
             request = request.header(RANGE, range);
         }
-        if let Some(tag) = self.version.as_deref().and_then(strong_tag) {
+        if let Some(tag) = self.mark.as_deref().and_then(strong_tag) {
             request = request.header(IF_MATCH, tag);
         }
         request.send().await.map_err(|error| failure::of_request(&error, Access::Http, location))
     }
 
-    /// Servers may ignore `If-Match`; the answer says what it is made of.
+    /// Servers may ignore `If-Match`; the answer says what it is made of. It may leave out the size, in a
+    /// body of chunks and in a range (RFC 9110, 14.4).
     fn check(&self, location: &str, answer: &Response, part: &Part) -> Result<()> {
-        let version = version_of(answer.headers(), part.size);
-        match version == self.version {
-            true => Ok(()),
-            false => Err(failure::changed(location, shown(self.version.as_ref()), shown(version.as_ref()))),
+        let mark = mark_of(answer.headers());
+        let is_other_size = part.size.zip(self.bytes).is_some_and(|(one, other)| one != other);
+        if mark == self.mark && !is_other_size {
+            return Ok(());
         }
+        let shown = |mark: &Option<String>, size| {
+            mark.as_deref().map_or("unknown".to_owned(), |mark| match is_other_size {
+                true => with_size(mark, size),
+                false => mark.to_owned(),
+            })
+        };
+        Err(failure::changed(location, &shown(&self.mark, self.bytes), &shown(&mark, part.size)))
     }
-}
-
-fn shown(version: Option<&String>) -> &str {
-    version.map_or("unknown", String::as_str)
 }
 
 fn accepted(answer: Response, location: &str) -> Result<Response> {
@@ -233,16 +245,16 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The `ETag` (a weak one keeps its `W/`), else time and size; `None` where the server says neither tag nor
-/// time: another file may be as long.
-fn version_of(headers: &HeaderMap, size: Option<u64>) -> Option<String> {
-    let size = size.map(|size| size.to_string());
-    match (text(headers, &ETAG), text(headers, &LAST_MODIFIED), size) {
-        (Some(tag), _, _) => Some(tag.replace('"', "")),
-        (None, Some(modified), Some(size)) => Some(format!("{modified}, {size} bytes")),
-        (None, Some(modified), None) => Some(modified.to_owned()),
-        (None, None, _) => None,
-    }
+/// The `ETag` (a weak one keeps its `W/`), which gateways before a file system may leave empty; else the
+/// time. `None` where the server says neither: another file may be as long.
+fn mark_of(headers: &HeaderMap) -> Option<String> {
+    let tag =
+        text(headers, &ETAG).map(|tag| tag.replace('"', "")).filter(|tag| !["", "W/"].contains(&&**tag));
+    tag.or_else(|| text(headers, &LAST_MODIFIED).map(str::to_owned))
+}
+
+fn with_size(mark: &str, size: Option<u64>) -> String {
+    size.map_or_else(|| mark.to_owned(), |size| format!("{mark}, {size} bytes"))
 }
 
 /// The stand-ins for a tag have blanks.

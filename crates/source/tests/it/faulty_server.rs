@@ -22,6 +22,8 @@ pub(crate) struct Behaviour {
     pub(crate) etag: Option<&'static str>,
     pub(crate) last_modified: Option<&'static str>,
     pub(crate) ranges: bool,
+    /// Ranges say how long the whole is.
+    pub(crate) tells_size: bool,
     /// Every range is answered by this one.
     pub(crate) only_range: Option<(usize, usize)>,
     /// No range is answered by more bytes than so many.
@@ -51,6 +53,7 @@ impl Behaviour {
             etag: Some("\"v1\""),
             last_modified: Some("Tue, 01 Jan 2030 00:00:00 GMT"),
             ranges: true,
+            tells_size: true,
             only_range: None,
             range_bytes_max: usize::MAX,
             honours_if_match: true,
@@ -179,8 +182,9 @@ fn file(behaviour: &Behaviour, request: &str, range: Option<std::ops::Range<usiz
     let mut head = match &range {
         None => "HTTP/1.1 200 OK\r\n".to_owned(),
         Some(range) => {
-            let last = range.end - 1;
-            format!("HTTP/1.1 206 Partial Content\r\ncontent-range: bytes {}-{last}/{size}\r\n", range.start)
+            let (start, last) = (range.start, range.end - 1);
+            let size = if behaviour.tells_size { size.to_string() } else { "*".to_owned() };
+            format!("HTTP/1.1 206 Partial Content\r\ncontent-range: bytes {start}-{last}/{size}\r\n")
         }
     };
     let body = &behaviour.body[range.unwrap_or(0..size)];

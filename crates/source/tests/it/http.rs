@@ -96,6 +96,45 @@ async fn without_a_tag_time_and_size_are_compared() {
 }
 
 #[tokio::test]
+async fn an_empty_tag_is_none() {
+    for etag in ["\"\"", "W/\"\""] {
+        let server = Server::start(Behaviour { etag: Some(etag), ..Behaviour::of(noise(100)) }).await;
+        let object = open(&server).await.unwrap();
+        assert_eq!(object.version(), Some("Tue, 01 Jan 2030 00:00:00 GMT, 100 bytes"));
+        assert!(!server.take_requests()[0].contains("if-match"));
+        stream(&object, 10).await.unwrap();
+        server.change(|behaviour| behaviour.last_modified = Some("Wed, 02 Jan 2030 00:00:00 GMT"));
+        assert_eq!(kind(stream(&object, 10).await), ErrorKind::SourceChanged);
+    }
+}
+
+/// A body in chunks tells none, and a range may leave it out.
+#[tokio::test]
+async fn a_size_is_compared_where_both_answers_tell_it() {
+    let content = noise(1000);
+    for etag in [None, Some("\"v1\"")] {
+        let server = Server::start(Behaviour { etag, ..Behaviour::of(content.clone()) }).await;
+        let object = open(&server).await.unwrap();
+        server.change(|behaviour| {
+            behaviour.framing = Framing::Chunked;
+            behaviour.tells_size = false;
+        });
+        assert_holds(&object, &content).await;
+        server.change(|behaviour| {
+            behaviour.tells_size = true;
+            behaviour.body.push(b'x');
+        });
+        let told = range(&object, 0, 10).await.unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::SourceChanged, "{told}");
+        assert!(told.to_string().contains("1000 bytes, got"), "{told}");
+
+        let silent = Behaviour { etag, tells_size: false, ..Behaviour::of(content.clone()) };
+        let server = Server::start(silent).await;
+        assert_eq!(stream(&open(&server).await.unwrap(), 10).await.unwrap(), content[10..]);
+    }
+}
+
+#[tokio::test]
 async fn a_range_that_is_answered_by_the_whole_of_unknown_length_is_asked_for_again() {
     for etag in [Some("\"v1\""), None] {
         let server = Server::start(Behaviour { etag, ..Behaviour::of(noise(100)) }).await;
