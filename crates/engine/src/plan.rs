@@ -74,7 +74,7 @@ use crate::budget::{Extent, KEPT_SHARE, Layout};
 use crate::feed::{self, Opened};
 use crate::indexes::with_its_hint;
 use crate::rejected::RejectFile;
-use crate::retry::{self, Patience, patiently};
+use crate::retry::{self, Patience};
 use crate::settle;
 use crate::widen::Open;
 use connecting::{Connected, connect_and_look};
@@ -222,7 +222,7 @@ async fn plan_all(context: &Context, mut job: Job, to_load: bool, progress: &Pro
         job.format.encoding = context.connection.client_encoding().map(str::to_owned);
     }
     let patience = patience_of(&job);
-    let mut sources = patiently(context, patience, || sources::find(context, &job)).await?;
+    let mut sources = Box::pin(sources::find(context, &job, patience)).await?;
     sources::settle(&mut job.sources);
     let Connected { session, recode, readable, identity, mut settled, choice, read_otherwise } =
         Box::pin(connect_and_look(context, &mut job, &mut sources, progress)).await?;

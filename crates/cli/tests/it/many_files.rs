@@ -1,7 +1,9 @@
 //! Jobs of many small files: what each of them costs, and how they are told.
 
 use crate::scene::{Files, PATIENCE, howdah};
+use crate::web::Web;
 use howdah_testkit::{MAJORS, Server};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Of a file of a few kilobytes, the server would take longer to plan what stands around its rows than to
 /// store them. (Smaller ones share a transaction.)
@@ -70,4 +72,19 @@ fn the_tables_of_a_job_are_noted_at_once() {
                      WHERE (t #>> '{table,relation,name}')::regclass = (t #>> '{table,oid}')::oid";
         assert_eq!(database.value(noted), TABLES.to_string(), "PostgreSQL {major}");
     }
+}
+
+/// Each of them answers at its next try; all of them one after the other never would.
+#[test]
+fn a_server_that_refuses_now_and_then_is_asked_again_for_the_rest_of_the_files() {
+    const FILES: usize = 40;
+    let asked = AtomicUsize::new(0);
+    let is_refused = move || asked.fetch_add(1, Ordering::Relaxed) % 5 == 4;
+    let web = Web::new().refusing(move |_, _| is_refused().then_some(503));
+    let urls = (0..FILES).map(|no| web.put(&format!("{no}.csv"), format!("id\n{no}\n").as_bytes()));
+    let database = Server::shared(15).database();
+    database.sql("CREATE TABLE t (id int)");
+    let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--header"]);
+    load.args(urls).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value("SELECT count(DISTINCT id) || ' of ' || count(*) FROM t"), "40 of 40");
 }

@@ -2,11 +2,14 @@
 
 use super::finding::Looked;
 use crate::Context;
+use crate::retry::{self, Patience};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Error, ErrorKind, FilePlan, Job, KnownFiles, Result, SourceSpec};
 use howdah_source::Object;
 use howdah_transcode::infer;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tokio::sync::OnceCell;
 
 /// Locations that are looked up side by side. A round trip to a store far away takes a tenth of a second, of
 /// which jobs of a thousand URLs have a thousand.
@@ -28,7 +31,7 @@ impl Source {
 }
 
 /// Expands every location of the job, in the order in which they are written.
-pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
+pub(super) async fn find(context: &Context, job: &Job, retry_for: Duration) -> Result<Vec<Source>> {
     if job.sources.is_empty() {
         return Err(Error::new(ErrorKind::Usage, "no source is given")
             .with_hint("name files, directories, globs, URLs, or - for standard input"));
@@ -36,10 +39,8 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     let mut urls: BTreeMap<String, &str> = BTreeMap::new();
-    let lists =
-        job.sources.iter().map(|spec| async move { Ok((spec, context.sources.list(&spec.location).await?)) });
-    let mut lists = stream::iter(lists).buffered(LISTS_AT_ONCE);
-    while let Some((spec, objects)) = lists.try_next().await? {
+    let lists = list_all(context, &job.sources, retry_for).await?;
+    for (spec, objects) in job.sources.iter().zip(lists) {
         for object in objects {
             if is_url(&spec.location) {
                 let first = urls.entry(object.location().to_owned()).or_insert(&spec.location);
@@ -55,6 +56,32 @@ pub(super) async fn find(context: &Context, job: &Job) -> Result<Vec<Source>> {
         }
     }
     Ok(found)
+}
+
+/// The objects of each location. What is found stays found: a server that refuses now and then is asked again
+/// for the rest alone, and its patience begins anew.
+async fn list_all(
+    context: &Context,
+    sources: &[SourceSpec],
+    retry_for: Duration,
+) -> Result<Vec<Vec<Object>>> {
+    let lists: Vec<OnceCell<Vec<Object>>> = sources.iter().map(|_| OnceCell::new()).collect();
+    let found = || lists.iter().filter(|list| list.initialized()).count();
+    let mut patience = Patience::new(retry_for);
+    loop {
+        let before = found();
+        let asked = sources
+            .iter()
+            .zip(&lists)
+            .map(|(spec, list)| list.get_or_try_init(|| context.sources.list(&spec.location)));
+        let asked = stream::iter(asked).buffered(LISTS_AT_ONCE).try_for_each(|_| async { Ok(()) });
+        let Err(error) = context.stop.guard(Box::pin(asked)).await else { break };
+        if found() > before {
+            patience.reset();
+        }
+        retry::wait(context, &mut patience, error).await?;
+    }
+    Ok(lists.into_iter().filter_map(OnceCell::into_inner).collect())
 }
 
 /// The ledger would take the second for the first, and a run that goes on read one of them twice.
