@@ -54,18 +54,25 @@ impl FirstRecords {
             return send(cargo);
         }
         if !cargo.chunks.iter().any(|chunk| is_first(run, chunk)) {
-            self.wait_until_queued(run);
+            self.wait_until_queued(run, &cargo);
         }
         let is_taken = send(cargo);
         self.are_queued.store(true, Relaxed);
         is_taken
     }
 
-    fn wait_until_queued(&self, run: &Run) {
+    fn wait_until_queued(&self, run: &Run, cargo: &Cargo) {
         let began = Instant::now();
         let is_open = || run.tally.rows_stored() + run.tally.rows_rejected() == 0;
-        let is_to_come = || !run.tally.file(0).read_done.load(Relaxed) && !run.context.stop.raised();
-        while !self.are_queued.load(Relaxed) && is_open() && is_to_come() && began.elapsed() < QUEUED_WITHIN {
+        // All of the file may have been read while another thread still makes its first chunk ready.
+        let is_to_come = || !run.tally.file(0).is_complete() && !run.context.stop.raised();
+        let is_wanted = |chunk: &CopyChunk| run.halt.wants(chunk.origin.file_no, chunk.origin.chunk_no);
+        while !self.are_queued.load(Relaxed)
+            && is_open()
+            && is_to_come()
+            && cargo.chunks.iter().any(is_wanted)
+            && began.elapsed() < QUEUED_WITHIN
+        {
             thread::sleep(LOOK_EVERY);
         }
     }

@@ -2,7 +2,7 @@
 //! records.
 
 use super::{load, told};
-use crate::scene::{Files, PATIENCE};
+use crate::scene::{Files, PATIENCE, howdah};
 use howdah_testkit::Server;
 
 #[test]
@@ -46,6 +46,27 @@ fn chunks_behind_the_first_wait_for_it_however_long_it_takes() {
     let error = told(&stopped.expect_code(1))["error"].clone();
     assert_eq!(error["kind"], "too_many_errors", "{error}");
     assert_eq!(database.value("SELECT count(*) FROM howdah.reject"), "0");
+}
+
+/// The last chunk, which is smaller, is made ready before it: the one session would wait with it for nobody.
+#[test]
+fn a_chunk_behind_the_first_is_not_stored_before_it() {
+    let files = Files::new();
+    let record = |no: u32| if no % 10 == 3 { format!("{no},x\n") } else { format!("{no},a text,{no},1.5\n") };
+    let text: String = (0..60_000).map(record).collect();
+    let source = files.put("t.csv", text.as_bytes());
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int, name varchar(20), n int, x numeric)");
+    for _ in 0..4 {
+        let load = howdah("load").args(["--to", &database.conninfo(), "--table", "t", "--format", "csv"]);
+        let load = load.args(["--on-error", "skip", "--jobs", "1", "--force"]);
+        load.arg(&source).run(PATIENCE).expect_code(3);
+        let order =
+            "SELECT string_agg(chunk_no::text, ' ' ORDER BY stored_at) FROM howdah.chunk GROUP BY job_id";
+        for row in database.rows(order) {
+            assert!(row[0].as_deref().unwrap().starts_with("0 1"), "{row:?}");
+        }
+    }
 }
 
 #[test]
