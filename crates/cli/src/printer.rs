@@ -2,6 +2,7 @@
 
 use crate::options::Command;
 use howdah_engine::model::Error;
+use howdah_engine::model::terminal::is_obeyed;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -106,12 +107,6 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 /// The same of what is one line.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_obeyed)
-}
-
-/// Controls; what changes the direction of the text around it; what takes no room.
-fn is_obeyed(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 fn escaped(text: &str, is_meant: impl Fn(char) -> bool) -> Cow<'_, str> {

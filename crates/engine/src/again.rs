@@ -2,6 +2,7 @@
 
 use crate::Connection;
 use crate::pipeline::Run;
+use howdah_model::terminal::in_shell;
 use howdah_model::{Error, ErrorKind, LedgerChoice, Plan};
 use howdah_target::undo::RUN_BY_ANOTHER;
 
@@ -147,15 +148,6 @@ fn after_stop(connection: &Connection, plan: &Plan) -> String {
     }
 }
 
-/// The same word for a shell.
-fn in_shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,6 +191,5 @@ mod tests {
             of_option.hint(),
             Some(&*format!("`howdah status {to} --ledger howdah --reject-file FILE -- -x` writes"))
         );
-        assert_eq!(in_shell("it's $x"), "'it'\\''s $x'");
     }
 }

@@ -21,6 +21,7 @@ pub mod route;
 pub mod sqlstate;
 pub mod summary;
 pub mod table;
+pub mod terminal;
 pub mod tuning;
 pub mod units;
 pub mod verify;

@@ -6,6 +6,7 @@ use super::foreign::takes_no_rows;
 use super::{Session, rights};
 use crate::error::session_error;
 use crate::sql::quote_ident;
+use howdah_model::terminal::in_shell;
 use howdah_model::{Column, Error, ErrorKind, Relation, RelationKind, Result, Table, sqlstate};
 use std::collections::BTreeMap;
 use tokio_postgres::Row;
@@ -351,7 +352,7 @@ fn to_type(parts: &[&str]) -> String {
         return parts.join(".");
     }
     let quoted: Vec<String> = parts.iter().map(|part| quote_ident(part)).collect();
-    format!("--table '{}'", quoted.join(".").replace('\'', "'\\''"))
+    format!("--table {}", in_shell(&quoted.join(".")))
 }
 
 /// The last part of a written name, unquoted and in lower case.
