@@ -14,7 +14,7 @@
 use crate::options::{ColumnNames, FormatName, FormatOptions, LoadOptions, ModeName, Options, RunOptions};
 use crate::settings::single_option;
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, ValueEnum};
+use clap::{Arg, CommandFactory, ValueEnum};
 use howdah_engine::model::{Error, ErrorKind, Result, SourceSpec};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -193,7 +193,7 @@ fn parse(text: &str) -> Result<JobFile> {
         // The key itself.
         let unknown = text.get(span.clone()).filter(|_| error.message().starts_with("unknown field"));
         if let Some(key) = unknown {
-            return not_known(line, key.trim_matches(['"', '\'']));
+            return not_known(line, key.trim_matches(['"', '\'']), error.message());
         }
         let mut message = format!("line {line}: {name}{}", error.message());
         if error.message().starts_with("expected ") && !name.is_empty() {
@@ -210,21 +210,45 @@ const TOML_HINT: &str =
 
 const NAMES_HINT: &str = "the names in a job file are those of the options of `howdah load`";
 
-/// As for an option that is misspelled on the command line, with the one that is most like it.
-fn not_known(line: usize, name: &str) -> Error {
+/// As for an option that is misspelled on the command line, with the one that is most like it of those that
+/// the library's message tells are known there.
+fn not_known(line: usize, name: &str, told: &str) -> Error {
+    let (_, known) = told.rsplit_once(", expected ").unwrap_or_default();
+    let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     let error = Error::new(ErrorKind::Usage, format!("line {line}: there is no `{name}` in a job file"));
     if SOURCE_NAMES.contains(&name) {
         return error.with_hint(format!("`{name}` stands below a line [[source]]"));
     }
-    let typed = Options::command().try_get_matches_from(["howdah", "load", &format!("--{name}")]);
-    let alike = typed.err().and_then(|error| match error.get(ContextKind::SuggestedArg)? {
-        ContextValue::String(option) => option.strip_prefix("--").map(str::to_owned),
-        _ => None,
-    });
-    match alike {
+    let is_in_source = known.contains(&SOURCE_NAMES[0]);
+    let typed = name.replace('_', "-");
+    if is_option(&typed) && !known.contains(&typed.as_str()) {
+        return error.with_hint(match is_in_source {
+            true => format!("options stand above the first line [[source]]: put `{typed}` there, or give --{typed} on the command line"),
+            false => format!("--{typed} is an option of the command line alone"),
+        });
+    }
+    match most_alike(name, &known) {
+        Some(alike) if alike == "source" => {
+            error.with_hint(format!("did you mean [[{alike}]]? {NAMES_HINT}"))
+        }
         Some(alike) => error.with_hint(format!("did you mean `{alike}`? {NAMES_HINT}")),
         None => error.with_hint(NAMES_HINT),
     }
+}
+
+fn is_option(name: &str) -> bool {
+    let command = Options::command();
+    let load = command.find_subcommand("load");
+    load.is_some_and(|load| load.get_arguments().any(|option| option.get_long() == Some(name)))
+}
+
+fn most_alike(name: &str, known: &[&str]) -> Option<String> {
+    let options = known.iter().map(|known| Arg::new((*known).to_owned()).long((*known).to_owned()));
+    let typed = clap::Command::new("job").args(options).try_get_matches_from(["job", &format!("--{name}")]);
+    typed.err().and_then(|error| match error.get(ContextKind::SuggestedArg)? {
+        ContextValue::String(option) => option.strip_prefix("--").map(str::to_owned),
+        _ => None,
+    })
 }
 
 /// The command line wins over the file.
@@ -622,6 +646,16 @@ mod tests {
         let source = parse("[[source]]\nlocation = \"a.csv\"\ntabel = \"t\"").unwrap_err();
         assert_eq!(source.message(), "line 3: there is no `tabel` in a job file");
         assert!(source.hint().unwrap().starts_with("did you mean `table`?"), "{source:?}");
+        let several = parse("[[sources]]\nlocation = \"a.csv\"").unwrap_err();
+        assert!(several.hint().unwrap().starts_with("did you mean [[source]]?"), "{several:?}");
+        let underscore = parse("chunk_size = 1").unwrap_err();
+        assert!(underscore.hint().unwrap().starts_with("did you mean `chunk-size`?"), "{underscore:?}");
+        for name in ["password_command", "force", "job"] {
+            let typed = parse(&format!("{name} = \"x\"")).unwrap_err();
+            assert!(typed.hint().unwrap().ends_with("of the command line alone"), "{typed:?}");
+        }
+        let below = parse("[[source]]\nlocation = \"a.csv\"\nheader = true").unwrap_err();
+        assert!(below.hint().unwrap().contains("put `header` there"), "{below:?}");
     }
 
     #[test]
