@@ -34,6 +34,7 @@ mod mended;
 mod nameless;
 mod new_partitions;
 mod new_table;
+mod nul;
 mod null_words;
 mod numbering;
 mod observers;
@@ -175,6 +176,7 @@ pub async fn plan_to_load(context: &Context, job: Job) -> Result<Planned> {
 }
 
 async fn plan_for(context: &Context, job: Job, to_load: bool) -> Result<Planned> {
+    nul::expect_none(&job)?;
     context.connection.tell_of_waits(&context.listener);
     context.connection.be_patient_for(Duration::from_millis(job.retry_for_ms));
     let (began, mut patience) = (Instant::now(), Patience::new(patience_of(&job)));

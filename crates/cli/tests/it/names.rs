@@ -80,6 +80,29 @@ fn nasty_names_of_tables_columns_files_jobs_and_ledgers_load_normally() {
     }
 }
 
+/// The server would say that bytes are broken.
+#[test]
+fn a_name_with_a_nul_is_refused_as_what_it_is() {
+    let files = Files::new();
+    let source = files.put("a.csv", b"id\n1\n");
+    let database = Server::shared(18).database();
+    database.sql("CREATE TABLE t (id int)");
+    for (name, line) in [
+        ("job-id", r#"job-id = "a\u0000b""#),
+        ("ledger", r#"ledger = "a\u0000b""#),
+        ("columns", r#"columns = ["\u0000"]"#),
+        ("key", "mode = \"merge\"\nkey = [\"id\\u0000\"]"),
+        ("table", r#"table = "t\u0000""#),
+    ] {
+        let job = files.put("job.toml", line.as_bytes());
+        let load = howdah("load").args(["--to", &database.conninfo(), "--header=true", "--job"]).arg(&job);
+        let load = if name == "table" { load } else { load.args(["--table", "t"]) };
+        let told = load.arg(&source).run(PATIENCE).expect_code(2).stderr;
+        assert!(told.contains(&format!("error: {name}: expected text")), "{told}");
+        assert_eq!(database.value("SELECT count(*) FROM pg_namespace WHERE nspname = 'howdah'"), "0");
+    }
+}
+
 #[test]
 fn nasty_keys_of_objects_are_read() {
     let s3 = S3::start();
