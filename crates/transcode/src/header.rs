@@ -4,40 +4,53 @@
 //! looked at.
 
 use crate::encode::{attributes, decode, escape};
-use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, FormatKind, Result};
+use howdah_model::{Dialect, Eol, Error, ErrorKind, Escape, Format, FormatKind, Result, show_count};
+
+/// Fields of a record of which each is known by itself, those that are left out included: a table has at most
+/// 1,600 columns, and each field takes up to 1.5 kB of memory while it is planned.
+pub(crate) const FIELDS_MAX: usize = 1 << 16;
 
 /// The field names of a header record (with or without its line ending), exactly as COPY would read the
 /// fields. A name spelled like NULL comes as it is spelled.
 ///
 /// # Errors
 /// `Record` if quotes are not closed or a name is not valid in the file's encoding; `Unsupported` if names
-/// are not ASCII and only the server knows the encoding.
+/// are not ASCII and only the server knows the encoding; `Columns` if they are too many.
 pub fn fields(format: &Format, record: &[u8]) -> Result<Vec<String>> {
     let record = without_line_ending(format.kind, record);
     let name = |value: &[u8]| decode(format.encoding.as_deref(), value);
-    let mut names = Vec::new();
+    let (mut names, mut count) = (Vec::new(), 0);
     match format.kind {
         FormatKind::Csv => {
-            let mut values: Vec<Vec<u8>> = Vec::new();
-            attributes::csv(format, record, &mut Vec::new(), |value, _| values.push(value.to_vec()))
-                .map_err(|message| {
-                    Error::new(ErrorKind::Record, format!("the header is not csv: {message}"))
-                })?;
-            for value in values {
-                names.push(name(&value)?);
-            }
+            attributes::csv(format, record, &mut Vec::new(), |value, _| {
+                count += 1;
+                if count <= FIELDS_MAX {
+                    names.push(name(value));
+                }
+            })
+            .map_err(|message| Error::new(ErrorKind::Record, format!("the header is not csv: {message}")))?;
         }
-        FormatKind::Text => {
-            let mut fields = Vec::new();
-            attributes::text(format, record, |field| fields.push(field));
-            for field in fields {
+        FormatKind::Text => attributes::text(format, record, |field| {
+            count += 1;
+            if count <= FIELDS_MAX {
                 let field = &record[field];
                 let is_null = field == format.null.as_bytes();
-                names.push(if is_null { name(field)? } else { name(&attributes::text_value(field))? });
+                names.push(if is_null { name(field) } else { name(&attributes::text_value(field)) });
             }
-        }
+        }),
     }
-    Ok(names)
+    if count > FIELDS_MAX {
+        return Err(too_many("the header has", count, &char::from(format.delimiter).to_string()));
+    }
+    names.into_iter().collect()
+}
+
+/// `what`: `the header has`.
+pub(crate) fn too_many(what: &str, count: usize, delimiter: &str) -> Error {
+    let (count, most) = (show_count(count as u64), show_count(FIELDS_MAX as u64));
+    let message = format!("{what} {count} fields, cut at {delimiter:?}, and {most} are read at most");
+    Error::new(ErrorKind::Columns, message)
+        .with_hint("--delimiter says what stands between fields, and --eol what ends a record")
 }
 
 /// A header record with these names, which [`fields`] reads back, in UTF-8.
@@ -165,6 +178,17 @@ mod tests {
         }
         for (before, field) in [("", 0), ("a\tb", 1), ("a\\\tb", 0), ("a\t\t", 2)] {
             assert_eq!(field_behind(&Format::text(), before.as_bytes()), field, "{before}");
+        }
+    }
+
+    #[test]
+    fn more_fields_than_any_table_has_columns_are_an_error() {
+        for format in [Format::csv(), Format::text()] {
+            let header = |count: usize| vec![format.delimiter; count - 1];
+            assert_eq!(fields(&format, &header(FIELDS_MAX)).unwrap().len(), FIELDS_MAX);
+            let error = fields(&format, &header(FIELDS_MAX + 1)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Columns);
+            assert!(error.message().starts_with("the header has 65,537 fields"), "{error}");
         }
     }
 

@@ -69,6 +69,20 @@ fn a_record_without_an_end_is_an_error() {
 }
 
 #[test]
+fn a_first_line_of_a_million_fields_is_an_error_in_bounded_memory() {
+    let (database, files) = (Server::shared(15).database(), Files::new());
+    database.sql("CREATE TABLE t (id int, note text)");
+    let wide =
+        files.put("a.csv", format!("{}b\n{}2\n", "a,".repeat(1 << 20), "1,".repeat(1 << 20)).as_bytes());
+    let load = howdah("load").args(["--table", "t", "--to", &database.conninfo()]).arg(wide);
+    let load = load.limit_memory(1 << 30);
+    for options in [&["--format", "csv", "--header"][..], &[]] {
+        let refused = load.clone().args(options).run(PATIENCE);
+        refuses(&refused, 1, "1,048,577 fields, cut at \",\", and 65,536 are read at most");
+    }
+}
+
+#[test]
 fn memory_that_is_too_little_is_refused_with_what_is_enough() {
     let (database, files) = (Server::shared(18).database(), Files::new());
     database.sql("CREATE TABLE t (a text)");

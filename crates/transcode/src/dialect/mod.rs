@@ -44,6 +44,7 @@ pub use encoding::Encoding;
 pub use escapes::copy_escape;
 pub use table_end::{TABLE_END_BYTES, TableEnd};
 
+use crate::header::{FIELDS_MAX, too_many};
 use eol::Endings;
 use header::Nameless;
 use howdah_model::{Dialect, Eol, Escape, Result, counted, plural, show_count};
@@ -231,7 +232,7 @@ impl Finding {
 ///
 /// # Errors
 /// `Usage` if what is given makes no dialect or nobody knows the encoding; `Unsupported` for UTF-32 and for
-/// documents that are no tables.
+/// documents that are no tables; `Columns` if there are too many.
 pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
     let encoding = encoding::find(sample, given.encoding.as_deref())?;
     let mut windows = Windows::new(sample, &encoding.encoding);
@@ -274,6 +275,9 @@ pub fn find(sample: &Sample, given: &Given) -> Result<Finding> {
         windows.cut_end_marker();
     }
     finding.find_table(&windows, given, width)?;
+    if finding.width > FIELDS_MAX {
+        return Err(too_many("records have", finding.width, &finding.dialect.delimiter));
+    }
     finding.refuse_drawing(&windows.head.text, given)?;
     // The rest of a record that was cut in two has fewer fields, too.
     let may_be_data = finding.is_header_unsure() || finding.has_nameless_header() || finding.lacks_names;

@@ -2,6 +2,7 @@
 //! partition.
 
 use crate::encode::{BinaryEncoder, HEADER};
+use crate::header::FIELDS_MAX;
 use howdah_model::BinaryType;
 
 /// The values of a row that tell its partition, in binary form.
@@ -45,9 +46,6 @@ pub(crate) struct Wanted {
     fields: Vec<Option<usize>>,
     types: Vec<BinaryType>,
 }
-
-/// Fields of a record, those that are left out included; a table has at most 1,600 columns.
-const FIELDS_MAX: usize = 1 << 16;
 
 impl Wanted {
     /// The number of this field's value.
