@@ -339,6 +339,8 @@ pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
     let name = quote_relation(&sequence.relation);
     let (literal, column) = (quote_literal(&name), quote_columns(std::slice::from_ref(&sequence.column)));
     let (table, step) = (quote_relation(table), sequence.increment);
+    // The sequence has columns, too, and the table's may have their names.
+    let column = format!("t.{column}");
     let reached = format!("{furthest}({column})::bigint");
     let to = match step {
         1 => format!("greatest({reached}, s.last_value)"),
@@ -348,6 +350,6 @@ pub fn by_hand(sequence: &Sequence, table: &Relation) -> String {
     let (compared, bound) = if step > 0 { ("<=", sequence.max) } else { (">=", sequence.min) };
     let last = i128::from(bound) - i128::from(step);
     format!(
-        "SELECT setval({literal}, {to}) FROM {table}, {name} AS s WHERE {column} {compared} {last} GROUP BY s.last_value"
+        "SELECT setval({literal}, {to}) FROM {table} AS t, {name} AS s WHERE {column} {compared} {last} GROUP BY s.last_value"
     )
 }
