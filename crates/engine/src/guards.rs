@@ -15,9 +15,7 @@ use crate::plan::plain_bytes;
 use crate::scarce::{FREE_HINT, free_bytes_min, told};
 use crate::tries::Tries;
 use crate::tune;
-use howdah_model::{
-    Error, ErrorKind, Event, Jobs, Plan, ReplicaLag, Result, TablePlan, TuneScope, plural, sqlstate,
-};
+use howdah_model::{Error, ErrorKind, Event, Jobs, Plan, ReplicaLag, Result, TablePlan, TuneScope, plural};
 use howdah_target::guards::{self, Replica, Slot};
 use howdah_target::session::{Backend, Session};
 use howdah_target::upkeep;
@@ -83,11 +81,8 @@ pub(crate) async fn begin(run: &Run, session: &Session) -> Result<Guard> {
     let mut guard = Guard { first: session.backend(), ..Guard::default() };
     run.first.get_or_init(|| session.backend());
     guard.learn(run, session).await;
-    if run.plan.job.guards.max_replica_lag.is_some() && guard.sees_replicas == Some(false) {
-        let message = "--max-replica-lag: this role may not see how far replicas are";
-        return Err(Error::new(ErrorKind::Table, message)
-            .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
-            .with_hint("a superuser can make the role a member of pg_monitor (GRANT pg_monitor TO ...); or leave the option out"));
+    if guard.sees_replicas == Some(false) {
+        guards::expect_sight_of_replicas(session).await?;
     }
     // Connections are counted first: others of this load are being opened.
     let first_look = async {

@@ -2,8 +2,9 @@
 //! behind, and sessions of others that wait for it. Nothing is changed, and no query text is read.
 
 use crate::error::session_error;
+use crate::session::rights::{refusal, who};
 use crate::session::{Backend, Session};
-use crate::sql::quote_relation;
+use crate::sql::{quote_ident, quote_relation};
 use crate::tree::tree_of;
 use howdah_model::{Relation, Result};
 use tokio_postgres::types::{ToSql, Type};
@@ -124,6 +125,22 @@ pub async fn sees_replicas(session: &Session) -> Result<bool> {
     let rows = session.query_of_sessions(sql, &[]).await;
     let rows = rows.map_err(|error| session_error(&error, "reading what the role may see"))?;
     Ok(rows.first().is_some_and(|row| row.get(0)))
+}
+
+/// Refuses where this role may not see how far replicas are.
+///
+/// # Errors
+/// Table with SQLSTATE 42501 and what to grant; those of the session.
+pub async fn expect_sight_of_replicas(session: &Session) -> Result<()> {
+    if sees_replicas(session).await? {
+        return Ok(());
+    }
+    let role = who(session).await?.role;
+    let message = format!("--max-replica-lag: role {role} may not see how far replicas are");
+    Err(refusal(message).with_hint(format!(
+        "a superuser can run GRANT pg_monitor TO {}; or leave the option out",
+        quote_ident(&role)
+    )))
 }
 
 const REPLICAS_SQL: &str = "\

@@ -2,6 +2,7 @@
 //! whoever did it.
 
 use crate::gate::{open_gate, shut_gate_behind};
+use crate::rights::Stage;
 use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
 use howdah_testkit::{Database, Fault, Finished, HowdahCommand, MAJORS, Proxy, S3, Server, side_by_side};
 use serde_json::Value;
@@ -511,4 +512,30 @@ fn a_store_that_is_away_when_all_is_to_be_read_again_is_asked_again() {
     }
     proxy.set(Fault::Pass);
     assert_verified(&running.wait(PATIENCE).expect_code(0), "checksum", 500);
+}
+
+#[test]
+fn all_rights_that_options_want_are_asked_for_at_once() {
+    for major in [15, 18] {
+        let stage = Stage::new(major);
+        stage.sql("GRANT CONNECT, CREATE ON DATABASE {db} TO {role}; GRANT USAGE ON SCHEMA s TO {role}");
+        let source = stage.files.put("t.csv", b"a,b,k\n1,x,1\n");
+        let (db, role) = (stage.database.name(), stage.quoted_role());
+        let grants = [
+            format!("GRANT INSERT ON \"s\".\"t\" TO {role}"),
+            format!("GRANT SELECT ON \"s\".\"t\" TO {role}"),
+            format!("GRANT TEMPORARY ON DATABASE \"{db}\" TO {role}"),
+            format!("GRANT pg_monitor TO {role}"),
+        ];
+        let options = ["--verify", "checksum", "--max-replica-lag", "1GB"];
+        for verb in ["plan", "load"] {
+            let told = stage.verb(verb).args(options).arg(&source).run(PATIENCE).expect_code(1).stderr;
+            for grant in &grants {
+                assert!(told.contains(grant), "PostgreSQL {major}, {verb}: {grant}\n{told}");
+            }
+        }
+        grants.iter().for_each(|grant| stage.database.sql(grant));
+        stage.verb("load").args(options).arg(&source).run(PATIENCE).expect_code(0);
+        assert_eq!(stage.database.value("SELECT count(*) FROM s.t"), "1");
+    }
 }

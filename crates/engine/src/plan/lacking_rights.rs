@@ -7,9 +7,9 @@ use super::loaded::Choice;
 use crate::Context;
 use crate::retry::{Directive, directive};
 use howdah_model::plan::TablePlan;
-use howdah_model::{Error, ErrorKind, Job, Mode, Result, sqlstate};
-use howdah_target::replace;
+use howdah_model::{Error, ErrorKind, Job, Mode, Result, Verify, sqlstate};
 use howdah_target::session::{Session, rights};
+use howdah_target::{guards, replace, verify};
 use std::collections::BTreeSet;
 
 /// Refuses where the role may not have the rows come in.
@@ -41,6 +41,7 @@ pub(super) async fn expect_none(
             lacking.push(error);
         }
     }
+    lacking.extend(for_options(context, session, job, tables).await?);
     // Who lacks nothing on the tables learns of the ledger when the load makes or opens it.
     if let (false, Some(ledger)) = (lacking.is_empty(), ledger_of(job)) {
         match context.connection.attend(session, ledger.lacking(session)).await {
@@ -61,6 +62,36 @@ async fn to_replace(context: &Context, session: &Session, tables: &[TablePlan]) 
             Err(error) if is_of_rights(&error) => lacking.push(error),
             Err(error) if may_pass(&error) => return Err(error),
             _ => {}
+        }
+    }
+    Ok(lacking)
+}
+
+/// What options need beyond what has rows come in; what else stands in their way is told later.
+async fn for_options(
+    context: &Context,
+    session: &Session,
+    job: &Job,
+    tables: &[TablePlan],
+) -> Result<Vec<Error>> {
+    let mut told = Vec::new();
+    let compared = tables.iter().filter(|table| job.verify != Verify::None && table.create.is_none());
+    for table in compared {
+        let columns: Vec<String> = table.fields.iter().flatten().cloned().collect();
+        let checking = verify::check(session, &table.table, &columns, job.verify);
+        told.push(context.connection.attend(session, checking).await);
+    }
+    if job.guards.max_replica_lag.is_some() {
+        let looking = guards::expect_sight_of_replicas(session);
+        told.push(context.connection.attend(session, looking).await);
+    }
+    let mut lacking = Vec::new();
+    for error in told.into_iter().filter_map(Result::err) {
+        if may_pass(&error) {
+            return Err(error);
+        }
+        if is_of_rights(&error) {
+            lacking.push(error);
         }
     }
     Ok(lacking)

@@ -49,35 +49,34 @@ pub async fn check(session: &Session, table: &Table, columns: &[String], by: Ver
         return Ok(());
     }
     let Who { role, database, .. } = who(session).await?;
-    let refused = |message: String, hint: String| {
-        Error::new(ErrorKind::Table, message).with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE).with_hint(hint)
-    };
     let to = quote_ident(&role);
+    let (mut messages, mut hints) = (Vec::new(), Vec::new());
     if !lacking.is_empty() {
         let (all, name) = (lacking.len() > columns.len(), quote_relation(relation));
         let right = if all { "SELECT".to_owned() } else { format!("SELECT ({})", quote_columns(&lacking)) };
-        return Err(refused(
-            format!("role {role} may not read {relation}, which --verify does: it lacks {right}"),
-            format!("the owner can run GRANT {right} ON {name} TO {to}; or leave out --verify"),
-        ));
+        messages.push(format!("role {role} may not read {relation}, which --verify does: it lacks {right}"));
+        hints.push(format!("the owner can run GRANT {right} ON {name} TO {to}; or leave out --verify"));
     }
     if policies {
-        return Err(refused(
-            format!(
-                "row-level security of {relation} applies to role {role}: rows that it has stored may be hidden from it"
-            ),
-            "leave out --verify, or load as the owner of the table or as a role with BYPASSRLS".to_owned(),
+        messages.push(format!(
+            "row-level security of {relation} applies to role {role}: rows that it has stored may be hidden from it"
         ));
+        hints.push(
+            "leave out --verify, or load as the owner of the table or as a role with BYPASSRLS".to_owned(),
+        );
     }
-    Err(refused(
-        format!(
+    if !temporary && by == Verify::Checksum {
+        messages.push(format!(
             "role {role} may not make temporary tables in database {database}, which --verify checksum reads the files into"
-        ),
-        format!(
+        ));
+        hints.push(format!(
             "the owner can run GRANT TEMPORARY ON DATABASE {} TO {to}; or give --verify count",
             quote_ident(&database)
-        ),
-    ))
+        ));
+    }
+    Err(Error::new(ErrorKind::Table, messages.join("; "))
+        .with_sqlstate(sqlstate::INSUFFICIENT_PRIVILEGE)
+        .with_hint(hints.join("; ")))
 }
 
 fn not_told(relation: &Relation, other: &str) -> Error {
