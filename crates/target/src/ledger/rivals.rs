@@ -4,7 +4,7 @@
 
 use super::job::target_name;
 use super::job_lock::{KEY_SEED, MARK_SEED, holders_sql};
-use super::same_table::{IS_SAME_SQL, over_kin, same_sql};
+use super::same_table::{IS_SAME_SQL, over_taken, same_sql};
 use super::{Ledger, is_lacking};
 use crate::session::Session;
 use howdah_model::{FilePlan, KnownFile, Plan, Relation, Result};
@@ -107,18 +107,25 @@ const LOADED_SQL: &str = "\
 /// partition of it, what its own files had no record of: the table is what these say then, and its key keeps
 /// others from coming twice.
 const STANDING_SQL: &str = " \
-    SELECT j.job_id FROM @schema@.job j, \
-         LATERAL (SELECT coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p \
-                                   WHERE p.job_id = j.job_id AND p.name = 'part'), \
-                                  (SELECT pg_catalog.min(c.stored_at) FROM @schema@.chunk c \
-                                   WHERE c.job_id = j.job_id AND c.rows > 0), j.finished_at) AS first_at, \
-                         coalesce(j.finished_at, (SELECT pg_catalog.max(c.stored_at) FROM @schema@.chunk c \
-                                                  WHERE c.job_id = j.job_id AND c.rows > 0)) AS last_at) came \
-    WHERE j.job_id = ANY ($3) \
-      AND NOT EXISTS (SELECT FROM @schema@.step s JOIN kin k ON @is_of_kin@ \
-                      WHERE s.job_id <> j.job_id \
-                        AND (s.name IN ('truncate', 'replace') AND k.whole AND s.done_at > came.last_at \
-                             OR s.name = 'delete' AND s.deleted > 0 AND s.done_at > came.first_at))";
+    SELECT c.job_id FROM came c \
+    WHERE NOT EXISTS (SELECT FROM taken s \
+                      WHERE s.job_id <> c.job_id \
+                        AND (s.name IN ('truncate', 'replace') AND s.whole AND s.done_at > c.last_at \
+                             OR s.name = 'delete' AND s.done_at > c.first_at))";
+
+/// These jobs, with the times of their first and last rows.
+const CAME_SQL: &str = "\
+    , came AS MATERIALIZED ( \
+        SELECT j.job_id, \
+               coalesce((SELECT pg_catalog.min(p.done_at) FROM @schema@.step p WHERE p.job_id = j.job_id AND p.name = 'part'), \
+                        (SELECT pg_catalog.min(c.stored_at) FROM @schema@.chunk c WHERE c.job_id = j.job_id AND c.rows > 0), \
+                        j.finished_at) AS first_at, \
+               coalesce(j.finished_at, \
+                        (SELECT pg_catalog.max(c.stored_at) FROM @schema@.chunk c WHERE c.job_id = j.job_id AND c.rows > 0)) AS last_at \
+        FROM @schema@.job j WHERE j.job_id = ANY ($3))";
+
+/// What happened before is nothing to any of them.
+const CAME_SINCE_SQL: &str = "SELECT pg_catalog.min(least(c.first_at, c.last_at)) FROM came c";
 
 /// By file of the plan: a job at work, else the latest that is done. One at work that brings a new table
 /// waits for those that load into the old one. One that empties the table first does so in a transaction that
@@ -354,7 +361,7 @@ impl Ledger {
         let asked: Vec<&String> = jobs.iter().collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =
             [(&relation.schema, Type::TEXT), (&relation.name, Type::TEXT), (&asked, Type::TEXT_ARRAY)];
-        let sql = over_kin(STANDING_SQL).replace("@schema@", &self.quoted);
+        let sql = over_taken(CAME_SQL, CAME_SINCE_SQL, STANDING_SQL).replace("@schema@", &self.quoted);
         let mut standing: BTreeSet<String> = match session.client().query_typed(&sql, &parameters).await {
             Ok(rows) => rows.iter().map(|row| row.get(0)).collect(),
             // Who may not read the steps takes the rows for there.
