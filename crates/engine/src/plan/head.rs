@@ -181,7 +181,7 @@ impl Heads<'_> {
                 for head in &mut heads {
                     head.keeps_sample = no < SAMPLES_MAX;
                     if let Some(found) = head.found.as_mut().filter(|_| no >= SAMPLES_MAX) {
-                        found.finding.spellings.forget_shapes();
+                        found.finding.spellings.keep_words();
                     }
                     self.let_go(head);
                     // The first record may turn out to be a header.

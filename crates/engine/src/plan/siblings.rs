@@ -25,7 +25,13 @@ impl Heads<'_> {
             self.settle_headers(heads, told).await?;
             self.settle_null_words(heads, told).await?;
         }
-        heads.iter_mut().for_each(|head| head.forget_sample(0));
+        for head in heads {
+            head.forget_sample(0);
+            // They have told what they had to tell, and there may be tens of thousands of files.
+            if let Some(found) = &mut head.found {
+                found.finding.spellings = Spellings::default();
+            }
+        }
         Ok(())
     }
 

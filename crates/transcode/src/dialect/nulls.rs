@@ -194,9 +194,12 @@ impl Spellings {
         }
     }
 
-    /// Of very many files some are enough to compare words with.
-    pub fn forget_shapes(&mut self) {
+    /// Of very many files some are enough to compare words with, and to tell what the columns hold.
+    pub fn keep_words(&mut self) {
         self.shapes = BTreeMap::new();
+        if self.words.keys().all(String::is_empty) {
+            (self.words, self.profile) = (BTreeMap::new(), Profile::default());
+        }
     }
 
     /// Whether words of this file are read otherwise beside `all`, those of its own among them. Of a file
