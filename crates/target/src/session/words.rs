@@ -96,11 +96,29 @@ fn parse_pairs(text: &str) -> Result<Words> {
             let place = format!("at byte {} of the connection string", text.len() - rest.len());
             return Err(usage(unknown(name, words.contains_key("password"), &place)));
         };
+        let is_quoted = value.trim_start().starts_with('\'');
         let (value, after) = take_value(value.trim_start(), name)?;
+        if !is_quoted && holds_option(&value) {
+            return Err(stuck_together(name));
+        }
         words.insert(keyword.name, value);
         rest = after.trim_start();
     }
     Ok(words)
+}
+
+/// Options with something else than blanks between them, as in `host=h,password=x`: all of it would be the
+/// host, which is looked up and shown.
+fn holds_option(value: &str) -> bool {
+    let is_option = |part: &str| part.split_once('=').is_some_and(|(name, _)| keyword::find(name).is_some());
+    value.split([',', ';', '&']).skip(1).any(is_option)
+}
+
+fn stuck_together(name: &str) -> Error {
+    let message = format!("another option stands in the value of \"{name}\" in the connection string");
+    Error::new(ErrorKind::Usage, message).with_hint(
+        "write blanks between options, not commas or semicolons; a value that is meant so stands in single quotes",
+    )
 }
 
 /// One value, quoted or not, and what follows it.
@@ -336,6 +354,7 @@ mod tests {
             &[("host", "h"), ("port", "1"), ("dbname", "a b"), ("password", "it's \\")],
         );
         is("user=a\\ b password=''", &[("user", "a b"), ("password", "")]);
+        is("host=a,b password='x,user=y'", &[("host", "a,b"), ("password", "x,user=y")]);
         is("  ", &[]);
     }
 
@@ -368,6 +387,8 @@ mod tests {
             "postgresql://u:x/y?hunter=@h/d",
             "postgresql://u:x/y?hunter2=z=@h/d",
             "postgresql://h/d?password=x&hunter2=y",
+            "host=h,user=me,password=hunter2",
+            "dbname=d;password=hunter2;user=me",
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Usage, "{text}");
