@@ -295,9 +295,11 @@ fn refuse_unreadable(around: &Surroundings) -> Result<()> {
 fn refuse_unsupported(words: &Words) -> Result<()> {
     for (name, value) in words {
         let Some(keyword) = keyword::find(name) else { continue };
-        if let Treatment::OnlyIf(values) = keyword.treatment
-            && !values.contains(&value.as_str())
-        {
+        let is_unsupported = match keyword.treatment {
+            Treatment::OnlyIf(values) => !values.contains(&value.as_str()),
+            Treatment::Used | Treatment::Ignored => (*name, value.as_str()) == ("sslcertmode", "require"),
+        };
+        if is_unsupported {
             let from = keyword.variable.map(|name| format!(" (or {name})")).unwrap_or_default();
             return Err(Error::new(
                 ErrorKind::Usage,
@@ -670,6 +672,8 @@ mod tests {
             Conninfo::resolve_in(Some(""), &around(&[("PGREQUIREAUTH", "scram-sha-256")])).unwrap_err();
         assert!(error.message().contains("PGREQUIREAUTH"), "{error}");
         assert!(error.hint().iter().any(|hint| hint.contains("channel_binding=require")), "{error}");
+        let shown = Conninfo::resolve_in(Some("host=h sslcertmode=require"), &around(&[])).unwrap_err();
+        assert!(shown.message().contains("(or PGSSLCERTMODE) is set to what howdah does not"), "{shown}");
         let empty = Conninfo::resolve_in(Some("host=h"), &around(&[("PGSSLMODE", "")])).unwrap_err();
         assert_eq!(empty.kind(), ErrorKind::Usage, "{empty}");
     }
