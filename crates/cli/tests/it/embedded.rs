@@ -41,6 +41,23 @@ fn a_load_that_names_no_server_says_where_its_rows_go() {
     assert!(summary["server"].as_str().unwrap().ends_with(":5432/howdah"), "{summary}");
 }
 
+/// To the server a comma stands between two folders; what else its programs misread is refused at once.
+#[test]
+fn the_data_may_be_in_a_folder_with_a_comma() {
+    let embedded = Embedded::new();
+    let source = embedded.0.put("trees.csv", b"id,name\n1,fir\n2,oak\n");
+    let there =
+        |name: &str, verb: &str| embedded.verb(verb).envs([("HOWDAH_DATA", embedded.0.path().join(name))]);
+    there("a,b", "load").arg(&source).run(PATIENCE).expect_code(0);
+    let url = there("a,b", "pg").arg("url").run(PATIENCE).expect_code(0).stdout;
+    there("a,b", "pg").arg("stop").run(PATIENCE).expect_code(0);
+    let socket = url.split([' ', '\'', '=']).find(|word| word.starts_with("/tmp/howdah-")).expect(&url);
+    std::fs::remove_dir_all(socket).unwrap();
+    let refused = there("a\"b", "load").arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("misread '\"' in a path"), "{refused}");
+    assert!(!embedded.0.path().join("a\"b").exists());
+}
+
 /// Who only looks leaves no server behind.
 #[test]
 fn commands_that_store_nothing_make_no_server() {

@@ -1,8 +1,8 @@
 //! The embedded server's folders.
 //!
 //! `<base>/<major>/data` is the cluster, `<base>/<major>/log` its log, `<base>/<major>/programs` names the
-//! folder of the programs it was made with, `<base>/run` the socket's folder (or, where that path is too long
-//! for a socket, one below `/tmp`), `<base>.lock` lets one process at a time work. `base` is
+//! folder of the programs it was made with, `<base>/run` the socket's folder (or, where that path is none for
+//! a socket, one below `/tmp`), `<base>.lock` lets one process at a time work. `base` is
 //! `$HOWDAH_DATA/pg`, or `~/.local/share/howdah/pg` (`XDG_DATA_HOME` as usual), or `/var/lib/howdah/pg` for
 //! root: root's home is closed to the user the server runs as. Everything from `base` down belongs to that
 //! user, mode 0700; nothing above is changed.
@@ -46,7 +46,17 @@ pub(super) fn base() -> Result<PathBuf> {
                 .join("howdah")
         }
     };
+    expect_servable(&howdah)?;
     Ok(howdah.join("pg"))
+}
+
+/// `pg_ctl` gives its paths to a shell, between double quotes and as they are (pg_ctl.c, start_postmaster).
+fn expect_servable(folder: &Path) -> Result<()> {
+    const OBEYED: [char; 5] = ['"', '\\', '$', '`', '\n'];
+    let folder = folder.to_string_lossy();
+    let Some(found) = folder.chars().find(|c| OBEYED.contains(c)) else { return Ok(()) };
+    let message = format!("no server can be started in {folder}: its programs misread {found:?} in a path");
+    Err(local(message).with_hint("let HOWDAH_DATA name another folder"))
 }
 
 impl Folders {
@@ -156,11 +166,13 @@ fn own_folder(folder: &Path, account: Option<&Account>) -> Result<()> {
     }
 }
 
-/// `<base>/run`, unless a socket's path in it would be too long.
+/// `<base>/run`, unless a socket's path in it would be too long, or be taken for two: folders and hosts are
+/// lists with commas.
 pub(super) fn socket_folder(base: &Path) -> PathBuf {
     let near = base.join("run");
     let socket_path = near.join(format!(".s.PGSQL.{}", settings::PORT));
-    if socket_path.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
+    let path = socket_path.as_os_str().as_encoded_bytes();
+    if path.len() <= SOCKET_PATH_BYTES_MAX && !path.contains(&b',') {
         return near;
     }
     let uid = rustix::process::geteuid().as_raw();
@@ -179,13 +191,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_data_path_gets_a_short_socket() {
+    fn a_data_path_that_is_none_for_a_socket_gets_another() {
         let short = socket_folder(Path::new("/var/lib/howdah/pg"));
         assert_eq!(short, Path::new("/var/lib/howdah/pg/run"));
-        let long = PathBuf::from("/home").join("x".repeat(90)).join("pg");
-        let folder = socket_folder(&long);
-        assert!(folder.starts_with("/tmp"), "{folder:?}");
-        assert_eq!(folder, socket_folder(&long));
+        for base in [PathBuf::from("/home").join("x".repeat(90)).join("pg"), PathBuf::from("/a,b/pg")] {
+            let folder = socket_folder(&base);
+            assert!(folder.starts_with("/tmp"), "{folder:?}");
+            assert_eq!(folder, socket_folder(&base));
+        }
+    }
+
+    #[test]
+    fn a_path_that_the_programs_misread_is_refused() {
+        expect_servable(Path::new("/it's 100% #1/a,b@\u{e9}")).unwrap();
+        for name in ["\"", "\\", "$x", "`", "\n"] {
+            let told = expect_servable(&Path::new("/data").join(name)).unwrap_err();
+            assert!(told.hint().unwrap().contains("HOWDAH_DATA"), "{told}");
+        }
     }
 
     #[test]
