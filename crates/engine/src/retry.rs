@@ -115,16 +115,15 @@ impl Patience {
         self.since.get_or_insert(began);
     }
 
-    /// How long to wait before the next try, or `None` when time is up. The wait is drawn between half
-    /// and all of the current delay, so that sessions that failed together do not come back together.
+    /// How long to wait before the next try, or `None` when time is up: the last one begins by then. The wait
+    /// is drawn between half and all of the current delay, so that sessions that failed together do not come
+    /// back together.
     pub(crate) fn next_delay(&mut self) -> Option<Duration> {
         let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= self.retry_for {
-            return None;
-        }
+        let left = self.retry_for.checked_sub(since.elapsed()).filter(|left| !left.is_zero())?;
         let delay = self.delay.mul_f64(0.5 + fastrand::f64() / 2.0);
         self.delay = (self.delay * 2).min(DELAY_MAX);
-        Some(delay)
+        Some(delay.min(left))
     }
 }
 
@@ -189,6 +188,8 @@ mod tests {
         let delays: Vec<Duration> = (0..12).filter_map(|_| patience.next_delay()).collect();
         assert!(delays[0] <= DELAY_FIRST && delays[11] >= DELAY_MAX / 2 && delays[11] <= DELAY_MAX);
         assert_eq!(Patience::new(Duration::ZERO).next_delay(), None);
+        let mut patience = Patience { delay: DELAY_MAX, ..Patience::new(Duration::from_secs(1)) };
+        assert!(patience.next_delay().unwrap() <= Duration::from_secs(1), "no longer than there is time");
         let mut patience = Patience::new(Duration::from_millis(1));
         let began = Instant::now();
         std::thread::sleep(Duration::from_millis(2));
