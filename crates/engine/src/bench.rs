@@ -88,7 +88,7 @@ async fn run(context: &Context, job: Job, rounds: u32) -> Result<Measured> {
     let say = |message| context.tell(message);
     say(format!("measuring in schema {schema}, made for this and dropped at the end"));
     let bench = Bench { context, silent: silent(context), job, shape, schema: &schema };
-    let measured = bench.measure(rounds).await;
+    let measured = bench.measure(rounds).await.map_err(|error| bench.as_named(error));
     match (measured, bench.drop_schema().await) {
         (measured, Ok(())) => {
             say(format!("schema {schema} is dropped"));
@@ -306,6 +306,24 @@ impl Bench<'_> {
             job.ledger = LedgerChoice::Schema(self.schema.to_owned());
         }
         job
+    }
+
+    /// As the table that was named is called: those that are measured are gone when the error is read.
+    fn as_named(&self, error: Error) -> Error {
+        let Some(shape) = &self.shape else { return error };
+        let named = |text: &str| {
+            ["loaded", "copied"].into_iter().fold(text.to_owned(), |text, name| {
+                let table = self.table(name);
+                text.replace(&sql::quote_relation(&table), &sql::quote_relation(shape))
+                    .replace(&table.to_string(), &shape.to_string())
+            })
+        };
+        let (message, hint) = (named(error.message()), error.hint().map(named));
+        let error = error.with_message(message);
+        match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
     }
 
     async fn on_session(&self, work: impl AsyncFnOnce(&Session) -> Result<()>) -> Result<()> {

@@ -242,6 +242,21 @@ fn options_about_jobs_of_the_ledger_are_refused() {
     assert_untouched(&database);
 }
 
+/// The tables that are measured are gone by the time that somebody reads what is wrong with them.
+#[test]
+fn what_a_load_would_refuse_is_said_of_the_table_that_was_named() {
+    let database = Server::shared(15).database();
+    database.sql(TABLE);
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(7, 1, 10));
+    let measured =
+        bench(&database).args(["--table", "t", "--mode", "merge", "--key", "part", "--rounds", "1"]);
+    let refused = measured.arg(&source).run(PATIENCE).expect_code(1).stderr;
+    assert!(refused.contains("error: no unique index of public.t is on"), "{refused}");
+    assert!(refused.contains("ON \"public\".\"t\" (\"part\")"), "{refused}");
+    assert_untouched(&database);
+}
+
 #[test]
 fn what_bench_refuses_it_does_not_offer() {
     let offered = howdah("bench").args(["--help"]).run(PATIENCE).expect_code(0).stdout;
