@@ -26,7 +26,7 @@ fn command_to(to: Option<&str>, verb: &str, job_id: &str, schema: &str, more: &s
         options += &format!(" --to {}", in_shell(to));
     }
     // Also where it is the usual one: a ledger that strangers may write has to be named.
-    options += &format!(" --ledger {}", in_shell(schema));
+    options += &format!(" {}", option("--ledger", schema));
     options += more;
     let job = in_shell(job_id);
     // A name like `-x` would be taken for an option anywhere before `--`.
@@ -169,6 +169,10 @@ mod tests {
         assert_eq!(
             command(&connection, "restore", "-x", "books"),
             format!("howdah restore {to} --ledger books -- -x")
+        );
+        assert_eq!(
+            command(&connection, "resume", "a\nb", "-x"),
+            format!("howdah resume $'a\\nb' {to} --ledger=-x")
         );
         assert_eq!(option("--rejects", "night load"), "--rejects 'night load'");
         assert_eq!(option("--rejects", "-x"), "--rejects=-x");
