@@ -8,7 +8,7 @@
 
 use crate::load::being_restored;
 use crate::pipeline::Run;
-use crate::plan::{KnownState, already_done, comes_once_more, expect_unknown, holds_rows, ledger_of};
+use crate::plan::{KnownState, comes_once_more, done_by_another, expect_unknown, holds_rows, ledger_of};
 use crate::predecessor::HELD_AGAIN_WITHIN;
 use crate::{Connection, in_part};
 use futures_util::future::{join, join5};
@@ -492,7 +492,7 @@ async fn begin_changed(
 pub(crate) async fn done_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Result<Option<Error>> {
     let row = ledger.find(session, &plan.job_id).await?;
     let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
-    Ok(done_at.map(|at| already_done(&plan.job_id, &at, plan.job.resumes.is_some())))
+    Ok(done_at.map(|at| done_by_another(plan, &at)))
 }
 
 /// Another run has had the job since this one was planned.
@@ -507,7 +507,7 @@ async fn taken_meanwhile(session: &Session, ledger: &Ledger, plan: &Plan) -> Res
     let has_changed = plan.files.iter().any(|file| file.has_changed);
     let done_at = row.filter(|row| row.status == JobStatus::Done).and_then(|row| row.finished_at);
     let message = match done_at {
-        Some(at) if is_same => return Ok(already_done(&plan.job_id, &at, plan.job.resumes.is_some())),
+        Some(at) if is_same => return Ok(done_by_another(plan, &at)),
         _ if is_same => "is in the ledger with other chunk borders",
         _ if has_changed => {
             let message = format!(

@@ -11,7 +11,7 @@ use crate::left_behind::Left;
 use crate::locate::line::{tell_places, with_line};
 use crate::partitioner::Partitioner;
 use crate::pipeline::{self, Receipts, Run};
-use crate::plan::{History, Planned, already_done, ledger_of, plain_bytes};
+use crate::plan::{History, Planned, already_done, done_by_another, ledger_of, plain_bytes};
 use crate::rejected::RejectFile;
 use crate::settle::{When, expect_whole, is_due_when_empty, make_whole, settle, settle_done};
 use crate::taken::Files;
@@ -465,8 +465,8 @@ async fn account(
         error = Some(again::in_full(told.error, connection, &run.plan.job_id, schema));
     }
     if !loaded {
-        if let Some(at) = done_by_another(run).await {
-            error = Some(already_done(&run.plan.job_id, &at, run.plan.job.resumes.is_some()));
+        if let Some(at) = finished_by_another(run).await {
+            error = Some(done_by_another(&run.plan, &at));
         }
         arrival::note_waiting(run).await;
         error = error.map(|error| again::advised(run, error));
@@ -580,7 +580,7 @@ async fn forget_staging(run: &Run, reject_file: Option<&RejectFile>) -> Vec<(Pat
 
 /// When another run of the job has brought all rows in while this one was at work, whose staging tables it
 /// has dropped.
-async fn done_by_another(run: &Run) -> Option<String> {
+async fn finished_by_another(run: &Run) -> Option<String> {
     let ledger = run.ledger.as_ref().filter(|_| run.plan.job.arrival.is_staged())?;
     let asking = async {
         let session = run.context.connection.open().await?;

@@ -84,7 +84,8 @@ use futures_util::future::join;
 use head::{Head, Heads};
 use howdah_model::plan::{Care, FilePlan, Plan, TablePlan};
 use howdah_model::{
-    Codec, Eol, Error, ErrorKind, Format, Job, LedgerChoice, Receipt, Result, TuningPlan, ValueSettings,
+    Codec, Eol, Error, ErrorKind, Format, Job, KnownFiles, LedgerChoice, Receipt, Result, TuningPlan,
+    ValueSettings,
 };
 use howdah_target::ledger::Ledger;
 use howdah_target::session::Session;
@@ -529,6 +530,21 @@ pub(crate) fn already_done(job_id: &str, at: &str, is_resumed: bool) -> Error {
     let message = format!("this job finished at {at} and has stored its rows (job {job_id})");
     Error::new(ErrorKind::JobDone, message)
         .with_hint(format!("{options} loads the same files once more; changed files make another job"))
+}
+
+/// The same of one that was planned when another run of it was at work.
+pub(crate) fn done_by_another(plan: &Plan, at: &str) -> Error {
+    let finished = already_done(&plan.job_id, at, plan.job.resumes.is_some());
+    if !plan.job.force && plan.job.known != KnownFiles::Load {
+        return finished;
+    }
+    let message = format!(
+        "this job finished at {at}, by another run of it, and has stored its rows (job {})",
+        plan.job_id
+    );
+    finished.with_message(message).with_hint(
+        "they are in once; to load the files once more, run the command again when no other run of it is at work",
+    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Loads at the same time: the same job shares its chunks, different jobs keep out of each other's way.
 
-use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah};
+use crate::scene::{Files, PATIENCE, Scene, csv, gzip, howdah, while_waiting};
 use howdah_testkit::{MAJORS, Running, Server};
 use std::time::Duration;
 
@@ -33,6 +33,31 @@ fn the_same_job_started_three_times_at_once_stores_every_row_once() {
         assert!(done > 0, "nobody finished");
         scene.assert_exact(&format!("PostgreSQL {major}"));
         scene.assert_done(&format!("PostgreSQL {major}"));
+    }
+}
+
+/// Both were asked to load the file once more, and found each other at work: nothing is left to do for the
+/// later one, whose option would be no advice.
+#[test]
+fn a_run_that_comes_to_a_job_that_another_has_finished_is_told_so() {
+    let plain = csv(25, 1, 100);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for option in [&["--force"][..], &["--known", "load"]] {
+        let scene = Scene::new(Server::shared(15), &[&plain]);
+        scene.load().arg(&source).run(PATIENCE).expect_code(0);
+        let by_another = "INSERT INTO howdah.job SELECT (jsonb_populate_record(j, \
+            jsonb_build_object('job_id', j.job_id || '-2'))).* FROM howdah.job j";
+        let held = ("LOCK TABLE howdah.job IN SHARE MODE", "howdah.job");
+        let load = scene.load().args(option).arg(&source);
+        let refused = while_waiting(&scene.database, held, by_another, || load.spawn());
+        let told = refused.wait(PATIENCE).expect_code(1).stderr;
+        assert!(
+            told.contains("error: this job finished at ") && told.contains(", by another run of it"),
+            "{told}"
+        );
+        assert!(told.contains("hint: they are in once; "), "{told}");
+        scene.assert_exact("once");
     }
 }
 
