@@ -142,8 +142,11 @@ impl HttpService for Connector {
             request.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
         }
         let asked = listing::asked(&request);
-        let address = address_of(&request);
-        let unanswered = |cause: HttpError| HttpError::new(cause.kind(), Unanswered { address, cause });
+        let (address, uri) = (address_of(&request), request.uri().clone());
+        let unanswered = |cause: HttpError| {
+            let proxy = proxy::between(&uri.to_string());
+            HttpError::new(cause.kind(), Unanswered { address, proxy, cause })
+        };
         let answer = HttpService::call(&self.client, request).await.map_err(unanswered)?;
         let answer = succeeded(answer).await?;
         match asked {

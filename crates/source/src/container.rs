@@ -5,7 +5,7 @@
 
 use crate::client;
 use crate::environment::Environment;
-use crate::failure::{self, Access};
+use crate::failure;
 use crate::setting::expect_printable;
 use async_trait::async_trait;
 use howdah_model::{Error, ErrorKind, Result};
@@ -107,7 +107,7 @@ impl ContainerRole {
             request = request.header(AUTHORIZATION, token);
         }
         let failed = |error: &reqwest::Error| {
-            let error = failure::of_request(error, Access::Http, "");
+            let error = failure::past_proxies(error);
             Error::new(
                 error.kind(),
                 format!("asking for the container's credentials failed: {}", error.message()),

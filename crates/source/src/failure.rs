@@ -2,6 +2,7 @@
 //! whose kind says whether trying again can help. Their texts do not pass: they may hold URLs and signatures.
 
 use crate::location::Scheme;
+use crate::proxy;
 use howdah_model::{Error, ErrorKind, Result, counted};
 use object_store::client::HttpError;
 use std::error::Error as StdError;
@@ -41,6 +42,8 @@ pub(crate) enum Access {
 pub(crate) struct Unanswered {
     /// Host and port.
     pub(crate) address: Option<String>,
+    /// Those of the proxy that it was asked by.
+    pub(crate) proxy: Option<String>,
     pub(crate) cause: HttpError,
 }
 
@@ -232,11 +235,11 @@ fn told(cause: &(dyn StdError + 'static), access: Access) -> Option<Error> {
     }
     if let Some(unanswered) = cause.downcast_ref::<Unanswered>() {
         let error = chain(&unanswered.cause).find_map(|cause| cause.downcast_ref::<reqwest::Error>())?;
-        return of_client(error, unanswered.address.as_deref());
+        return of_client(error, unanswered.address.as_deref(), unanswered.proxy.as_deref());
     }
     if let Some(error) = cause.downcast_ref::<reqwest::Error>() {
-        let address = error.url().and_then(|url| address(url.host_str()?, url.port_or_known_default()));
-        return of_client(error, address.as_deref());
+        let proxy = error.url().and_then(|url| proxy::between(url.as_str()));
+        return of_client(error, address_in(error).as_deref(), proxy.as_deref());
     }
     if let Some(error) = cause.downcast_ref::<object_store::path::Error>() {
         return Some(unnameable(error));
@@ -285,13 +288,30 @@ pub(crate) fn address(host: &str, port: Option<u16>) -> Option<String> {
     port.map(|port| format!("{host}:{port}"))
 }
 
+fn address_in(error: &reqwest::Error) -> Option<String> {
+    let url = error.url()?;
+    address(url.host_str()?, url.port_or_known_default())
+}
+
+/// The error of a request that no proxy is asked for.
+pub(crate) fn past_proxies(error: &reqwest::Error) -> Error {
+    of_client(error, address_in(error).as_deref(), None)
+        .unwrap_or_else(|| of_request(error, Access::Http, ""))
+}
+
+const PROXY_HINT: &str = "the environment names the proxy (HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, also in small letters); NO_PROXY \
+    with the server's host asks it without one";
+
 /// `None` where the cause below says it better.
-fn of_client(error: &reqwest::Error, address: Option<&str>) -> Option<Error> {
+fn of_client(error: &reqwest::Error, address: Option<&str>, proxy: Option<&str>) -> Option<Error> {
     let of_tls = chain(error).skip(1).find_map(|cause| cause.downcast_ref::<rustls::Error>());
     if matches!(of_tls, Some(rustls::Error::InvalidCertificate(_))) {
         return None;
     }
-    let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+    let mut at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+    if let Some(proxy) = proxy {
+        at += &format!(" (by the proxy at {proxy})");
+    }
     if error.is_connect() && matches!(of_tls, Some(rustls::Error::InvalidMessage(_))) {
         let message = format!("the server{at} does not speak TLS");
         // A balancer that is overloaded may answer so, too, and a load that is at work bears it.
@@ -313,7 +333,8 @@ fn of_client(error: &reqwest::Error, address: Option<&str>) -> Option<Error> {
         Some(reason) => format!("{what}: {reason}"),
         None => what,
     };
-    Some(Error::new(ErrorKind::SourceTransient, message))
+    let broken = Error::new(ErrorKind::SourceTransient, message);
+    Some(if error.is_connect() && proxy.is_some() { broken.with_hint(PROXY_HINT) } else { broken })
 }
 
 /// Who has no credentials.

@@ -1,7 +1,8 @@
 //! The proxies that the environment names. Its variables enter; an error leaves where one of them names none
 //! that can be used: the library passes such a one over, and asks the other side directly, or by way of
-//! another proxy.
+//! another proxy. And the one of a URL leaves, for an error to tell.
 
+use crate::failure;
 use howdah_model::{Error, ErrorKind, Result};
 use hyper_util::client::proxy::matcher::Matcher;
 use std::ffi::OsString;
@@ -36,6 +37,14 @@ pub(crate) fn refuse_unusable(variable: impl Fn(&str) -> Option<OsString>) -> Re
         Some((name, _)) => Err(Error::new(ErrorKind::Usage, format!("{name} names no proxy that can be used"))
             .with_hint("expected http://host:port (SOCKS is not spoken), with user:password@ percent-encoded before the host; unset it to go without a proxy")),
     }
+}
+
+/// Host and port of the one that the library asks for this URL.
+pub(crate) fn between(url: &str) -> Option<String> {
+    let asked = url.parse().ok()?;
+    let proxy = Matcher::from_env().intercept(&asked)?;
+    let usual = if proxy.uri().scheme_str() == Some("https") { 443 } else { 80 };
+    failure::address(proxy.uri().host()?, Some(proxy.uri().port_u16().unwrap_or(usual)))
 }
 
 fn names_proxy(value: &OsString) -> bool {

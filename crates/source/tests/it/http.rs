@@ -370,3 +370,30 @@ async fn secrets_of_a_url_are_sent_but_never_shown() {
     assert_holds(&again, &noise(10)).await;
     assert_eq!(kind(crate::sources(&[]).open(&shown, None).await), ErrorKind::SourceDenied);
 }
+
+/// A proxy is read from the environment of the process, so a child plays the user.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_that_is_down_is_told_as_that() {
+    const CHILD: &str = "HOWDAH_TEST_PROXY";
+    if let Ok(proxy) = std::env::var(CHILD) {
+        let told = sources(&[]).list("http://server.example/f.csv").await.unwrap_err();
+        let expected =
+            format!("no connection to the server at server.example:80 (by the proxy at {proxy}): ");
+        assert!(told.message().starts_with(&expected), "{told}");
+        assert!(told.hint().unwrap().contains("NO_PROXY"), "{told:?}");
+        let store = [("AWS_ENDPOINT_URL", "http://server.example"), ("AWS_SKIP_SIGNATURE", "true")];
+        let told = sources(&store).open("s3://b/f.csv", None).await.unwrap_err();
+        assert!(told.message().starts_with(&expected), "{told}");
+        return;
+    }
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "http::a_proxy_that_is_down_is_told_as_that"])
+        .env(CHILD, closed.to_string())
+        .env("http_proxy", format!("http://user:secret@{closed}"))
+        .env_remove("no_proxy")
+        .env_remove("NO_PROXY")
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+}
