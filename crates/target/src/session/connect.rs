@@ -48,6 +48,9 @@ struct Failure {
     try_next: bool,
 }
 
+/// What begins TLS, or why nothing can; `None` where it is not wanted.
+type Tls<'a> = Option<std::result::Result<&'a MakeRustlsConnect, &'a Error>>;
+
 /// Opens a session with the first host that will do. A password that a command has printed a while ago, and
 /// that the server does not take any more, is asked for anew.
 pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
@@ -70,7 +73,18 @@ pub(super) async fn connect(info: &Conninfo) -> Result<Session> {
 async fn connect_first(info: &Conninfo) -> Result<Session> {
     // Sockets and sslmode=disable must not fail for want of certificate files that they do not use.
     let may_use_tls = info.tls.mode != Wanted::Disable && info.hosts.iter().any(|host| !host.is_unix());
-    let connector = may_use_tls.then(|| tls::connector(&info.tls)).transpose()?;
+    if may_use_tls {
+        tls::expect_versions(&info.tls)?;
+    }
+    let connector = may_use_tls.then(|| tls::connector(&info.tls));
+    // As libpq, which reads them when the server has said yes to TLS.
+    let connector = match connector {
+        Some(Err(unusable)) if !matches!(info.tls.mode, Wanted::Allow | Wanted::Prefer) => {
+            return Err(unusable);
+        }
+        connector => connector,
+    };
+    let tls = connector.as_ref().map(|connector| connector.as_ref());
     let passes: &[SessionAttrs] = match info.session_attrs {
         SessionAttrs::PreferStandby => &[SessionAttrs::Standby, SessionAttrs::Any],
         SessionAttrs::PreferReadWrite => &[SessionAttrs::ReadWrite, SessionAttrs::Any],
@@ -83,7 +97,7 @@ async fn connect_first(info: &Conninfo) -> Result<Session> {
             fastrand::shuffle(&mut hosts);
         }
         for host in hosts {
-            match connect_host(info, host, *attrs, connector.as_ref()).await {
+            match connect_host(info, host, *attrs, tls).await {
                 Ok(session) => return Ok(session),
                 Err(failure) if failure.try_next => last = Some(failure.error),
                 Err(failure) => return Err(failure.error),
@@ -97,11 +111,11 @@ async fn connect_host(
     info: &Conninfo,
     host: &Host,
     attrs: SessionAttrs,
-    connector: Option<&MakeRustlsConnect>,
+    tls: Tls<'_>,
 ) -> Result<Session, Failure> {
     let mut last = None;
     for address in addresses(info, host).await? {
-        let attempt = connect_address(info, host, address, attrs, connector);
+        let attempt = connect_address(info, host, address, attrs, tls);
         let result = match info.timing.connect {
             None => attempt.await,
             Some(limit) => timeout(limit, attempt).await.unwrap_or_else(|_| {
@@ -174,10 +188,13 @@ async fn connect_address(
     host: &Host,
     address: Option<IpAddr>,
     attrs: SessionAttrs,
-    connector: Option<&MakeRustlsConnect>,
+    tls: Tls<'_>,
 ) -> Result<Session, Failure> {
+    let connector = tls.and_then(Result::ok);
+    let unusable = tls.and_then(Result::err).filter(|_| address.is_some());
     let (first, second) = match (address, info.tls.mode) {
         (None, _) | (_, Wanted::Disable) => (SslMode::Disable, None),
+        _ if unusable.is_some() => (SslMode::Disable, None),
         (_, Wanted::Allow) => (SslMode::Disable, Some(SslMode::Require)),
         (_, Wanted::Prefer) => (SslMode::Prefer, Some(SslMode::Disable)),
         _ => (SslMode::Require, None),
@@ -199,7 +216,7 @@ async fn connect_address(
     }
     let refused = error.as_db_error().is_some() || !is_io_failure(&error);
     match second.filter(|_| refused) {
-        None => Err(failure(&error, info, host)),
+        None => Err(without_tls(failure(&error, info, host), unusable.filter(|_| refused))),
         Some(second) => match open(&way(second), None).await {
             Ok(session) => start(session, &way(second), attrs).await,
             // What the attempt with TLS said is the better explanation.
@@ -207,6 +224,14 @@ async fn connect_address(
             Err(_) => Err(failure(&error, info, host)),
         },
     }
+}
+
+/// Refused without TLS, for which what would be wanted is of no use.
+fn without_tls(Failure { error, try_next }: Failure, unusable: Option<&Error>) -> Failure {
+    let Some(unusable) = unusable else { return Failure { error, try_next } };
+    let before = error.hint().map(|hint| format!("{hint}; ")).unwrap_or_default();
+    let hint = format!("{before}TLS, which the server may want, was not tried: {}", unusable.message());
+    Failure { error: error.with_hint(hint), try_next }
 }
 
 /// A client, what runs its connection and hears its messages, and the server's major version.

@@ -32,9 +32,7 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
         .map_err(|why| usage(format!("the certificate revocation list cannot be used: {why}")))?;
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&protocol_versions(settings))
-        .map_err(|_| {
-            usage("ssl_min_protocol_version and ssl_max_protocol_version leave no TLS version".to_owned())
-        })?
+        .map_err(|_| no_version())?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match client_identity(settings)? {
@@ -48,6 +46,15 @@ pub(super) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect> {
     // Servers issue no tickets that would be worth keeping: every session is long.
     config.resumption = rustls::client::Resumption::disabled();
     Ok(MakeRustlsConnect::new(config))
+}
+
+/// Whatever becomes of TLS, a range of versions that leaves none is a mistake.
+pub(super) fn expect_versions(settings: &TlsSettings) -> Result<()> {
+    if protocol_versions(settings).is_empty() { Err(no_version()) } else { Ok(()) }
+}
+
+fn no_version() -> Error {
+    usage("ssl_min_protocol_version and ssl_max_protocol_version leave no TLS version".to_owned())
 }
 
 fn protocol_versions(settings: &TlsSettings) -> Vec<&'static SupportedProtocolVersion> {

@@ -215,6 +215,42 @@ async fn a_client_certificate_is_shown_if_its_key_is_private() {
     stage.refuses("host=127.0.0.1 sslmode=prefer").await;
 }
 
+/// As libpq, which reads them when the server has said yes to TLS, and goes on without it.
+#[tokio::test]
+async fn files_that_are_of_no_use_keep_nobody_from_a_server_without_tls() {
+    let ours = Authority::new("ours");
+    let (certificate, key) = ours.sign(&params("server", &["localhost"]));
+    let (client_certificate, client_key) = ours.sign(&params("postgres", &[]));
+    let rules = "hostnossl all postgres 127.0.0.1/32 trust\nhostssl all postgres 127.0.0.1/32 reject\n\
+                 hostssl all other 127.0.0.1/32 trust";
+    let stage = stage(15, &certificate, &key, &ours.pem, rules).await;
+    let crt = stage.file("client.crt", &client_certificate, 0o644);
+    let open = stage.file("open.key", &client_key, 0o644);
+    let no_pem = stage.file("no.pem", "none", 0o644);
+    let files = [
+        format!("sslcert={} sslkey={}", show(&crt), show(&open)),
+        format!("sslcert={} sslkey=/nowhere/client.key", show(&crt)),
+        format!("sslrootcert={}", show(&no_pem)),
+    ];
+    let plain = format!("host=127.0.0.1 port={} user=postgres dbname=postgres", shared(15).port);
+    for files in files {
+        for mode in ["prefer", "allow"] {
+            assert!(!stage.connects_with_tls(&format!("host=127.0.0.1 sslmode={mode} {files}")).await);
+            connect(&format!("{plain} sslmode={mode} {files}")).await;
+            // Where TLS is wanted, what keeps it away is told.
+            let to = stage.to(&format!("host=127.0.0.1 sslmode={mode} {files}"));
+            let error = refused(&to.replace("user=postgres", "user=other")).await;
+            assert_eq!(error.sqlstate(), Some("28000"), "{files}: {error}");
+            let hint = error.hint().unwrap_or_default();
+            assert!(hint.contains("TLS, which the server may want, was not tried: "), "{files}: {hint}");
+        }
+        let error = refused(&format!("{plain} sslmode=require {files}")).await;
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    }
+    let none = "sslmode=prefer ssl_min_protocol_version=TLSv1.3 ssl_max_protocol_version=TLSv1.2";
+    assert_eq!(refused(&format!("{plain} {none}")).await.kind(), ErrorKind::Usage);
+}
+
 /// As `openssl x509 -req` makes them, which the PostgreSQL documentation shows.
 #[tokio::test]
 async fn a_client_certificate_of_version_1_is_shown_to_servers_that_ask_for_one() {
