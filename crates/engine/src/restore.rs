@@ -73,6 +73,8 @@ async fn restore_all(context: &Context, schema: &str, trusted: bool, job: Option
     let count = checks + left.len();
     left.tell_moved(context);
     learn_disks(context, &session, &left).await;
+    // A pool may have two: for the one that takes the job, and what it puts back.
+    connection.keep(session);
     let restoring = async {
         let (mut first, mut gone) = (None, 0);
         for (job_id, left) in left.by_job() {

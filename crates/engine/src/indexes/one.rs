@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// A build that is broken off waits until there is room, and is begun once more.
 const TRIES: u32 = 2;
 
+/// How often is looked whether a session is free while another is being opened: that asks nobody.
+const SPARE_LOOK_EVERY: Duration = Duration::from_millis(20);
+
 /// What all entries are put back with.
 pub(super) struct Work<'a> {
     pub(super) ledger: &'a Ledger,
@@ -35,6 +38,27 @@ impl Work<'_> {
         self.pausing.filter(|_| entry.change.kind != UndoKind::Trigger)
     }
 
+    /// One that another entry has done with, or one that is opened, whichever is there first: where a pool is
+    /// full, no other comes free than those.
+    async fn session(&self, context: &Context) -> Result<Session> {
+        tokio::select! {
+            biased;
+            spare = self.until_spare() => Ok(spare),
+            opened = context.connection.open() => opened,
+        }
+    }
+
+    async fn until_spare(&self) -> Session {
+        loop {
+            let spare = self.spare.lock().pop();
+            match spare.filter(|session| !session.is_closed()) {
+                Some(session) => return session,
+                None if self.spare.lock().is_empty() => tokio::time::sleep(SPARE_LOOK_EVERY).await,
+                None => {}
+            }
+        }
+    }
+
     /// The inner error: it was broken off for want of room.
     async fn put_back(
         &self,
@@ -42,11 +66,7 @@ impl Work<'_> {
         entry: &Undo,
         workers_max: Option<u32>,
     ) -> Result<std::result::Result<PutBack, Scarce>> {
-        let spare = self.spare.lock().pop();
-        let session = match spare.filter(|session| !session.is_closed()) {
-            Some(session) => session,
-            None => context.connection.open().await?,
-        };
+        let session = self.session(context).await?;
         let how = How { workers_max, durable: self.durable, lock_within_ms: self.lock_within_ms };
         let working = put_back(&session, self.ledger, entry, how);
         let connection = &context.connection;

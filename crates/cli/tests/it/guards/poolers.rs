@@ -2,6 +2,7 @@
 //! somebody else.
 
 use super::PLAIN;
+use crate::gate::{open_gate, shut_gate_behind};
 use crate::scene::{Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{Fault, PoolMode, Pooler, Proxy, Server, ServerOptions};
 use std::time::{Duration, Instant};
@@ -79,6 +80,45 @@ fn a_load_gets_on_with_the_sessions_that_a_small_pool_has() {
         assert!(times == 1 || times == 0 && pause.is_none(), "{room} {jobs} {pause:?}: {told}");
         scene.assert_exact(&format!("{room} {jobs}"));
     }
+}
+
+/// One holds the job, and one builds: who builds the next index is not to wait for a third.
+#[test]
+fn indexes_are_built_by_the_sessions_that_a_small_pool_has() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(73, 1, ROWS));
+    let database = Server::shared(15).database();
+    database.sql(&format!(
+        "{PLAIN}; CREATE INDEX ON t (part); CREATE INDEX ON t (note); CREATE INDEX ON t (amount)"
+    ));
+    let pooler = Pooler::with_room(Server::shared(15), PoolMode::Session, 2);
+    let to = pooler.conninfo(&database);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t", "--to", &to]).arg(&source);
+    let told = load.args(["--jobs", "4", "--indexes", "rebuild"]).run(PATIENCE).expect_code(0).stderr;
+    assert_eq!(told.matches(" is built, in ").count(), 3, "{told}");
+    assert!(!told.contains("trying again"), "{told}");
+}
+
+/// The same, where one holds the job for `howdah restore`.
+#[test]
+fn what_a_killed_load_has_left_is_put_back_by_two_sessions() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(74, 1, ROWS));
+    let database = Server::shared(15).database();
+    database.sql(&format!("{PLAIN}; CREATE INDEX ON t (part); CREATE INDEX ON t (note)"));
+    shut_gate_behind(&database, 1);
+    let load = howdah("load").args(["--format", "csv", "--header", "--table", "t"]).arg(&source);
+    let load = load.args(["--to", &database.conninfo(), "--indexes", "rebuild", "--chunk-size", "64kB"]);
+    let mut running = load.spawn();
+    let stored = "SELECT count(*) FROM howdah.chunk";
+    assert!(database.wait_for(stored, 1, || running.is_running()), "{}", running.stderr_so_far());
+    running.kill();
+    open_gate(&database);
+    let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass";
+    assert_eq!(database.value(indexes), "0");
+    let pooler = Pooler::with_room(Server::shared(15), PoolMode::Session, 2);
+    howdah("restore").args(["--all", "--to", &pooler.conninfo(&database)]).run(PATIENCE).expect_code(0);
+    assert_eq!(database.value(indexes), "2");
 }
 
 #[test]
