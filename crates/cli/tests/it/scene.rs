@@ -233,3 +233,20 @@ pub(crate) fn assert_civil(finished: &Finished, what: &str) {
     assert!(known, "{what}: ended with {code:?}, signal {signal:?}\n{stderr}");
     assert!(*code != Some(1) || stderr.contains("error: "), "{what}: failed without an error\n{stderr}");
 }
+
+/// An operator class to which `a` and `A` are one value, which are two to their type.
+pub(crate) const CASELESS_SQL: &str = "
+    CREATE FUNCTION ci_1(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) < lower(b)';
+    CREATE OPERATOR #< (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_1);
+    CREATE FUNCTION ci_2(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) <= lower(b)';
+    CREATE OPERATOR #<= (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_2);
+    CREATE FUNCTION ci_3(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) = lower(b)';
+    CREATE OPERATOR #= (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_3);
+    CREATE FUNCTION ci_4(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) >= lower(b)';
+    CREATE OPERATOR #>= (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_4);
+    CREATE FUNCTION ci_5(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) > lower(b)';
+    CREATE OPERATOR #> (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_5);
+    CREATE FUNCTION ci(a text, b text) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT bttextcmp(lower(a), lower(b))';
+    CREATE OPERATOR CLASS ci FOR TYPE text USING btree AS
+        OPERATOR 1 #<, OPERATOR 2 #<=, OPERATOR 3 #=, OPERATOR 4 #>=, OPERATOR 5 #>, FUNCTION 1 ci(text, text);
+";

@@ -70,7 +70,15 @@ pub(super) const UNIQUES_SQL: &str = "\
                    WHERE l.oid = ANY (i.indcollation) AND NOT l.collisdeterministic), false, \
            EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) k (no) \
                    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
-                   WHERE a.attcollation <> i.indcollation[k.no]) \
+                   WHERE a.attcollation <> i.indcollation[k.no]), \
+           ARRAY(SELECT (SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
+                         FROM pg_catalog.pg_opclass s \
+                         JOIN pg_catalog.pg_amop p ON p.amopfamily = s.opcfamily AND p.amoplefttype = s.opcintype \
+                             AND p.amoprighttype = s.opcintype AND p.amopstrategy = 1 \
+                         JOIN pg_catalog.pg_operator o ON o.oid = p.amopopr \
+                         JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+                         WHERE s.oid = i.indclass[k.no - 1] AND s.opcmethod = m.oid) \
+                 FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no) \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
@@ -93,7 +101,7 @@ pub(super) const COMPUTED_INDEXES_SQL: &str = "\
                      SELECT FROM pg_catalog.pg_depend p \
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
-           false, false, false \
+           false, false, false, NULL::pg_catalog.text[] \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
@@ -121,7 +129,7 @@ pub(super) const EXCLUSIONS_SQL: &str = "\
                      SELECT FROM pg_catalog.pg_depend p \
                      WHERE p.classid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid AND p.objid = i.indexrelid \
                        AND p.refobjid = i.indrelid AND p.refobjsubid = a.attnum))), \
-           true, c.contype IN ('p', 'u'), false \
+           true, c.contype IN ('p', 'u'), false, NULL::pg_catalog.text[] \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \

@@ -47,6 +47,8 @@ pub(super) struct KeyPart {
     pub(super) expression: String,
     /// Ready for SQL.
     pub(super) equals: Option<String>,
+    /// The order of a B-tree index, ready for SQL.
+    pub(super) less: Option<String>,
     pub(super) collation: Option<String>,
 }
 
@@ -326,6 +328,7 @@ impl Facts {
         let part = |name: &String| KeyPart {
             expression: quote_ident(name),
             equals: Some("OPERATOR(pg_catalog.=)".to_owned()),
+            less: Some("OPERATOR(pg_catalog.<)".to_owned()),
             collation: None,
         };
         let parts: Vec<KeyPart> = key.clone().map(part).collect();
@@ -383,8 +386,10 @@ fn unique(row: &Row) -> Result<Unique> {
     let expressions: Vec<String> = told(row, 5)?;
     let equals: Vec<Option<String>> = row.get(6);
     let collations: Vec<Option<String>> = row.get(7);
-    let parts = expressions.into_iter().zip(equals).zip(collations);
-    let part = |((expression, equals), collation)| KeyPart { expression, equals, collation };
+    let less: Vec<Option<String>> = row.get::<_, Option<Vec<_>>>(12).unwrap_or_default();
+    let less = less.into_iter().chain(std::iter::repeat(None));
+    let parts = expressions.into_iter().zip(equals).zip(less).zip(collations);
+    let part = |(((expression, equals), less), collation)| KeyPart { expression, equals, less, collation };
     Ok(Unique {
         name: row.get::<_, Option<String>>(1).unwrap_or_else(|| row.get(0)),
         method: row.get(2),

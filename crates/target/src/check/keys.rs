@@ -26,6 +26,23 @@ impl Unique {
         self.names().map(|name| format!("{of}.{name} IS NOT NULL")).collect::<Vec<_>>().join(" AND ")
     }
 
+    /// Of a row among all in the order of the index, of columns of these names and of this place: it has the
+    /// key of the one before, by the index's own operators, which may tell more values apart than the type's
+    /// (which PARTITION BY would go by), or fewer. And the order of the key, for window `w`.
+    pub(super) fn repeats(&self, names: impl Iterator<Item = String>, place: &str) -> (String, String) {
+        let (mut same, mut order) = (vec![format!("pg_catalog.lag({place}) OVER w IS NOT NULL")], Vec::new());
+        for (name, part) in names.zip(&self.parts) {
+            let (equals, less) = (part.equals.as_deref().unwrap_or("="), part.less.as_deref().unwrap_or("<"));
+            let before = format!("pg_catalog.lag({name}) OVER w");
+            same.push(match self.nulls_alike {
+                true => format!("({before} {equals} {name} OR ({before} IS NULL AND {name} IS NULL))"),
+                false => format!("{before} {equals} {name}"),
+            });
+            order.push(format!("{name} USING {less}"));
+        }
+        (same.join(" AND "), order.join(", "))
+    }
+
     /// It is on exactly these columns, as the table has them.
     pub(super) fn is_on(&self, key: &[String]) -> bool {
         let mut own: Vec<String> = self.parts.iter().map(KeyPart::quoted).collect();

@@ -110,12 +110,12 @@ impl Rows {
             Keep::Last => " DESC",
         };
         let (place, waiting) = (&self.place, &self.waiting);
-        let key: Vec<String> = arrival.key.iter().map(|column| quote_ident(column)).collect();
+        let unique = self.facts.uniques.iter().find(|unique| unique.is_on(&arrival.key))?;
+        let (same, by_key) = unique.repeats(unique.parts.iter().map(KeyPart::quoted), place);
         Some(format!(
-            "{place} IN (SELECT d.place FROM (SELECT {place} AS place, \
-                 pg_catalog.row_number() OVER (PARTITION BY {} ORDER BY {place}{order}) AS no FROM {waiting}) AS d \
-             WHERE d.no = 1)",
-            key.join(", ")
+            "{place} IN (SELECT d.place FROM (SELECT {place} AS place, ({same}) IS NOT TRUE AS counts FROM {waiting} \
+                 WINDOW w AS (ORDER BY {by_key}, {place}{order})) AS d \
+             WHERE d.counts)"
         ))
     }
 

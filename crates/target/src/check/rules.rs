@@ -558,11 +558,15 @@ fn in_any(rows: &str, there: &str, meet: impl Fn(&str) -> String, stays: &[Stays
 
 /// All but the first record of each key.
 fn repeated(unique: &Unique, rows: &str) -> String {
-    let keys = unique.names().collect::<Vec<_>>().join(", ");
+    let (same, order) = unique.repeats(unique.names(), "place");
+    let filter = if unique.nulls_alike { "true".to_owned() } else { unique.is_whole("k") };
     format!(
         "SELECT place, first FROM (\
-             SELECT place, pg_catalog.min(place) OVER (PARTITION BY {keys}) AS first FROM ({rows}) AS k WHERE {}) AS f \
-         WHERE first < place",
-        if unique.nulls_alike { "true".to_owned() } else { unique.is_whole("k") }
+             SELECT place, pg_catalog.min(place) OVER (PARTITION BY key_no) AS first FROM (\
+                 SELECT place, pg_catalog.count(*) FILTER (WHERE is_new) OVER w AS key_no FROM (\
+                     SELECT k.*, ({same}) IS NOT TRUE AS is_new FROM ({rows}) AS k WHERE {filter} \
+                     WINDOW w AS (ORDER BY {order}, place)) AS a \
+                 WINDOW w AS (ORDER BY {order}, place ROWS UNBOUNDED PRECEDING)) AS b) AS c \
+         WHERE first < place"
     )
 }

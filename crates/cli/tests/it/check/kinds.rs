@@ -1,8 +1,8 @@
 //! Each reason for which a table refuses a record.
 
 use super::{assert_forgotten, check, places, report, state};
-use crate::scene::{Files, gzip};
-use howdah_testkit::{Database, MAJORS, Server};
+use crate::scene::{CASELESS_SQL, Files, gzip};
+use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 use std::collections::BTreeSet;
 
 const ROWS: u64 = 20_000;
@@ -135,4 +135,51 @@ fn every_kind_of_error_is_told_with_its_place() {
 fn every_kind_of_error_is_found_in_files_of_any_make() {
     tells_every_kind(15, "a.csv", &[]);
     tells_every_kind(15, "a.csv.gz", &["--format", "csv", "--header"]);
+}
+
+/// Repeated is what the index takes for one value: `a` and `A` of `ci`, which are two to their type, and not
+/// 1.0 and 1.00 of `record_image_ops`, which are one.
+#[test]
+fn records_of_one_key_are_found_by_the_operators_of_the_index() {
+    let files = Files::new();
+    let source =
+        files.put("a.csv", b"id,k,n\n1,a,(1.0)\n2,b,(1.00)\n3,A,(2)\n4,c,(1.00)\n5,,\n6,,\n7,a,(3)\n");
+    side_by_side(MAJORS, |major| {
+        let database = Server::shared(major).database();
+        database.sql(CASELESS_SQL);
+        database.sql(
+            "CREATE TYPE n AS (a numeric); CREATE TABLE t (id int, k text, n n); \
+             CREATE UNIQUE INDEX by_k ON t (k ci, (id > 0)); CREATE UNIQUE INDEX by_n ON t (n record_image_ops)",
+        );
+        let found = places(&report(&check(&database, &[&source]), 3));
+        let expected = [(3, "by_k"), (7, "by_k"), (4, "by_n")]
+            .map(|(record, index)| ("23505".to_owned(), None, Some(index.to_owned()), Some(record)));
+        assert_eq!(found, BTreeSet::from(expected), "PostgreSQL {major}");
+    });
+}
+
+/// The same says which records count where several have one key.
+#[test]
+fn records_that_do_not_count_are_known_by_the_operators_of_the_index() {
+    let files = Files::new();
+    let caseless = files.put("a.csv", b"k,u\na,1\nA,2\nb,1\n");
+    let images = files.put("b.csv", b"k,u\n(1.0),1\n(1.00),2\n(2),2\n");
+    side_by_side(MAJORS, |major| {
+        let database = Server::shared(major).database();
+        database.sql(CASELESS_SQL);
+        database.sql("CREATE TYPE n AS (a numeric)");
+        for (key, source, keep, code) in
+            [("text ci", &caseless, "last", 0), ("n record_image_ops", &images, "first", 3)]
+        {
+            let (column, class) = key.split_once(' ').unwrap();
+            database.sql(&format!(
+                "DROP TABLE IF EXISTS t; CREATE TABLE t (k {column}, u int UNIQUE); CREATE UNIQUE INDEX ON t (k {class})"
+            ));
+            let merge = ["--mode", "merge", "--key", "k", "--keep", keep];
+            let found = places(&report(&check(&database, &[source]).args(merge), code));
+            let expected =
+                (code == 3).then(|| ("23505".to_owned(), None, Some("t_u_key".to_owned()), Some(3)));
+            assert_eq!(found, expected.into_iter().collect(), "PostgreSQL {major}, {key}");
+        }
+    });
 }

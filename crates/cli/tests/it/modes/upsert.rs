@@ -2,7 +2,7 @@
 //! unique indexes beside the key, and whatever others do to the rows meanwhile.
 
 use super::{assert_nothing_left, changes, load};
-use crate::scene::{Files, PATIENCE, howdah};
+use crate::scene::{CASELESS_SQL, Files, PATIENCE, howdah};
 use howdah_testkit::{Database, MAJORS, Server, side_by_side};
 
 /// What the server itself makes of the rows of `input`.
@@ -122,20 +122,9 @@ fn a_key_by_another_collation_beside_the_key_refuses_and_hides_nothing() {
 fn records_that_only_the_index_takes_for_one_key_are_those_of_one_key() {
     let files = Files::new();
     let source = files.put("a.csv", b"k,v\na,1\nb,3\nA,2\n");
-    let operators = [(1, "<"), (2, "<="), (3, "="), (4, ">="), (5, ">")].map(|(no, sign)| {
-        format!(
-            "CREATE FUNCTION ci_{no}(a text, b text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT lower(a) {sign} lower(b)'; \
-             CREATE OPERATOR #{sign} (LEFTARG = text, RIGHTARG = text, FUNCTION = ci_{no}); "
-        )
-    });
     let database = Server::shared(15).database();
-    database.sql(&format!(
-        "{} CREATE FUNCTION ci(a text, b text) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT bttextcmp(lower(a), lower(b))'; \
-         CREATE OPERATOR CLASS ci FOR TYPE text USING btree AS \
-             OPERATOR 1 #<, OPERATOR 2 #<=, OPERATOR 3 #=, OPERATOR 4 #>=, OPERATOR 5 #>, FUNCTION 1 ci(text, text); \
-         CREATE TABLE t (k text, v int); CREATE UNIQUE INDEX ON t (k ci)",
-        operators.concat()
-    ));
+    database.sql(CASELESS_SQL);
+    database.sql("CREATE TABLE t (k text, v int); CREATE UNIQUE INDEX ON t (k ci)");
     let merge = load(&database, &[&source]).args(["--mode", "merge", "--key", "k"]);
     let failed = merge.clone().run(PATIENCE).expect_code(1).stderr;
     assert!(
