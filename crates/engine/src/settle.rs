@@ -178,13 +178,24 @@ async fn settle_one(
         }
         context.stop.sleep(LOOK_EVERY).await?;
     }
-    context.tell(format!("job {job_id} was killed and has left something to put back"));
+    let ended = how_it_ended(context, ledger, session, job_id).await;
+    context.tell(format!("job {job_id} {ended} and has left something to put back"));
     left.tell_moved(context);
     for error in put_back_left(context, ledger, left, plan).await {
         let restore = restore_command(context, ledger, job_id);
         warn(format!("{error}; {restore} puts it back, or says what does"));
     }
     connection.attend(session, ledger.leave_job(session, job_id)).await
+}
+
+/// What is said of the end of a job that has left something. One that is done was killed behind its last row.
+async fn how_it_ended(context: &Context, ledger: &Ledger, session: &Session, job_id: &str) -> &'static str {
+    let row = context.connection.attend(session, ledger.find(session, job_id)).await;
+    match row.ok().flatten().map(|row| row.status) {
+        Some(JobStatus::Failed) => "ended with an error",
+        Some(JobStatus::Interrupted) => "was stopped",
+        Some(JobStatus::Running | JobStatus::Done) | None => "was killed",
+    }
 }
 
 /// The same for a job that is done: it was killed behind its last row, and no run of it gets further than to
@@ -326,7 +337,6 @@ fn keeps(job: &Job) -> bool {
     job.indexes == IndexesChoice::Keep
 }
 
-/// What a job has left that a table lacks.
 /// What is left, and the roles for whose sake it is not believed.
 async fn left_and_doubted(
     ledger: &Ledger,
@@ -338,6 +348,7 @@ async fn left_and_doubted(
     Ok((left, strangers))
 }
 
+/// What a job has left that a table lacks.
 struct Lacking {
     /// One of it.
     what: String,
@@ -401,22 +412,23 @@ impl Repair<'_> {
         if !self.take(job_id).await? {
             return Err(lacks(what, job_id, None));
         }
+        let ended = how_it_ended(self.context, self.ledger, self.session, job_id).await;
         // Its load may have ended since that was read, and have put all back.
         let done = match self.lacking(Some(job_id)).await?.remove(job_id) {
             Some(Lacking { what, strangers, .. }) if !strangers.is_empty() => {
                 let restore = restore_command(self.context, self.ledger, job_id);
                 let why = not_believed(self.ledger, &strangers);
-                Err(lacks(&what, job_id, Some(&restore))
+                Err(lacks(&what, job_id, Some((ended, &restore)))
                     .with_hint(format!("{why}; where you trust them, {restore} puts it back")))
             }
             Some(Lacking { what, left, .. }) if self.may => {
-                self.context.tell(format!("job {job_id} was killed: {what} is put back before rows come"));
+                self.context.tell(format!("job {job_id} {ended}: {what} is put back before rows come"));
                 let failed = put_back_left(self.context, self.ledger, left, self.plan).await.next();
                 failed.map_or(Ok(()), |error| Err(self.hinted(error, job_id)))
             }
             Some(Lacking { what, .. }) => {
                 let restore = restore_command(self.context, self.ledger, job_id);
-                Err(lacks(&what, job_id, Some(&restore)))
+                Err(lacks(&what, job_id, Some((ended, &restore))))
             }
             None => Ok(()),
         };
@@ -498,15 +510,15 @@ impl Repair<'_> {
     }
 }
 
-/// `restore` puts it back; without it the job is at work.
-fn lacks(what: &str, job_id: &str, restore: Option<&str>) -> Error {
+/// The job ended so, and `restore` puts it back; without these it is at work.
+fn lacks(what: &str, job_id: &str, left: Option<(&str, &str)>) -> Error {
     let error = |message| Error::new(ErrorKind::Table, message);
-    let Some(restore) = restore else {
+    let Some((ended, restore)) = left else {
         let message =
             format!("{what} is changed by job {job_id}, which is at work and puts it back when it ends");
         return error(message).with_hint("wait for its end, then run the same command again");
     };
-    error(format!("{what} is changed by job {job_id}, which was killed before it has put it back"))
+    error(format!("{what} is changed by job {job_id}, which {ended} before it has put it back"))
         .with_hint(format!("{restore} does that"))
 }
 

@@ -105,9 +105,10 @@ fn a_load_that_has_survived_a_restart_of_the_server_is_not_taken_for_dead() {
 
 #[test]
 fn a_job_that_was_killed_behind_its_last_row_is_put_right_by_the_run_that_is_told_so() {
-    let (database, _files, source, _) = prepared(15);
+    let (database, _files, source, other) = prepared(15);
     database.sql(PLAIN_SCHEMA);
     let before = schema(&database);
+    let next = load(&database, &other, "none");
     let load = load(&database, &source, "table");
     load.run(PATIENCE).expect_code(0);
     // What it leaves that is killed between its end in the ledger and the last of what it puts back.
@@ -119,6 +120,15 @@ fn a_job_that_was_killed_behind_its_last_row_is_put_right_by_the_run_that_is_tol
     let told = load.run(PATIENCE).expect_code(1).stderr;
     assert!(told.contains("this job finished"), "{told}");
     assert!(told.contains("was killed and has left something to put back"), "{told}");
+    assert_eq!((held(&database), schema(&database)), (0, before.clone()), "{told}");
+
+    // Or that an error has ended, and that could not put it back.
+    database.sql(
+        "ALTER TABLE t SET (autovacuum_enabled = false); UPDATE howdah.job SET status = 'failed'; \
+         UPDATE howdah.tuned SET undone_at = NULL WHERE name = 'autovacuum_enabled'",
+    );
+    let told = next.run(PATIENCE).expect_code(0).stderr;
+    assert!(told.contains("ended with an error and has left something to put back"), "{told}");
     assert_eq!((held(&database), schema(&database)), (0, before), "{told}");
 }
 
