@@ -26,6 +26,7 @@ use crate::session::Session;
 use crate::session::elsewhere::{INHERITED, why_elsewhere};
 use crate::sql::{quote_ident, quote_relation};
 use crate::steady::{Reading, expect_told};
+use crate::undo::tried::{self, Tried};
 use crate::undo::{SPELLING_SQL, to_be_read};
 use carry_sql::{BUILD_SQL, CLOSE_SQL, CREATE_SQL, OLD_SQL, SURPLUS_SQL, SWAP_SQL};
 use howdah_model::{Changes, Error, ErrorKind, Relation, Result, sqlstate};
@@ -148,7 +149,33 @@ pub(crate) async fn create(session: &Session, replacement: Replacement<'_>) -> R
     for sql in [CREATE_SQL, CLOSE_SQL, FOLLOW_SQL, DEFAULTS_SQL] {
         do_all(session, replacement, sql, &own_path).await?;
     }
-    Ok(())
+    expect_builds_allowed(session, replacement, &own_path).await
+}
+
+/// Where there are event triggers for it, an index of the new table is tried while that has no rows yet.
+async fn expect_builds_allowed(
+    session: &Session,
+    Replacement { old, new }: Replacement<'_>,
+    own_path: &str,
+) -> Result<()> {
+    let sql =
+        "SELECT FROM pg_catalog.pg_index WHERE indrelid = pg_catalog.to_regclass($1)::pg_catalog.oid LIMIT 1";
+    let name = quote_relation(old);
+    let has_indexes = async || {
+        let found = session.rows(sql, &[(&name, Type::TEXT)], "looking for the table's indexes").await?;
+        Ok::<_, Error>(!found.is_empty())
+    };
+    if !tried::is_watched(session).await? || !has_indexes().await? {
+        return Ok(());
+    }
+    let trial = Tried {
+        name: tried::NAME,
+        on: new,
+        table: old,
+        what: &format!("{old} cannot be replaced: CREATE INDEX, which a new table needs"),
+        way_out: "--mode truncate empties the table itself",
+    };
+    trial.expect_allowed(session, own_path).await
 }
 
 /// Says whether rows that came into the new table are those that the old one would have.

@@ -4,13 +4,14 @@
 use super::SPELLING_SQL;
 use super::capture::{Captured, Index, capture};
 use super::entries::{Place, with_workers};
+use super::tried::{self, Tried, is_final};
 use crate::copy::server_error::{missing_beside_others, safe_message};
 use crate::error::{server_error, session_error};
 use crate::finish::DURABLE_SQL;
 use crate::ledger::{Ledger, Loading, NewUndo};
 use crate::locks::named;
 use crate::session::Session;
-use crate::sql::{quote_ident, quote_literal, quote_relation};
+use crate::sql::{quote_literal, quote_relation};
 use crate::steady::Reading;
 use howdah_model::{Error, ErrorKind, Relation, Result, sqlstate};
 use tokio_postgres::error::SqlState;
@@ -162,44 +163,25 @@ async fn drop_once(
     named(session, &busy, dropped).await
 }
 
-/// Where there are event triggers for it, an index is made as one is put back, and rolled back. On a table
-/// that has pages that takes a name which is there: it fires event triggers, and reads no row; those that go
-/// by `pg_event_trigger_ddl_commands` see nothing of it. In the open transaction.
+/// Where there are event triggers for it, an index is made as one is put back, and rolled back.
 async fn expect_builds_allowed(
     session: &Session,
     relation: &Relation,
     (captured, index): (&Captured, &Index),
     own_path: &str,
 ) -> Result<()> {
-    let sql = "SELECT FROM pg_catalog.pg_event_trigger \
-               WHERE evtenabled <> 'D' AND evtevent IN ('ddl_command_start', 'ddl_command_end') \
-                 AND (evttags IS NULL OR 'CREATE INDEX' = ANY (evttags)) LIMIT 1";
-    if session.rows(sql, &[], "looking for event triggers").await?.is_empty() {
+    if !tried::is_watched(session).await? {
         return Ok(());
     }
-    let name = if captured.empty { TRIAL } else { index.name.as_str() };
-    let trial = format!(
-        "SAVEPOINT trial; {own_path}; CREATE INDEX IF NOT EXISTS {} ON ONLY {} ((1)); ROLLBACK TO SAVEPOINT trial",
-        quote_ident(name),
-        quote_relation(if captured.empty { relation } else { &index.relation })
-    );
-    let Err(error) = session.client().batch_execute(&trial).await else { return Ok(()) };
-    let Some(db) = error.as_db_error() else { return Err(session_error(&error, "dropping indexes")) };
-    let names = [relation.name.as_str(), relation.schema.as_str()];
-    let message = format!(
-        "the indexes of {relation} cannot be dropped: CREATE INDEX, which puts them back, is refused: the server says: {}",
-        safe_message(db, names.into_iter())
-    );
-    match db.code().code() {
-        code if is_final(code) => Err(Error::new(ErrorKind::Table, message).with_sqlstate(code).with_hint(
-            "an event trigger has raised it, perhaps (pg_event_trigger lists them); --indexes keep leaves them where they are",
-        )),
-        _ => Err(server_error(db, &message)),
-    }
+    let trial = Tried {
+        name: if captured.empty { tried::NAME } else { &index.name },
+        on: if captured.empty { relation } else { &index.relation },
+        table: relation,
+        what: &format!("the indexes of {relation} cannot be dropped: CREATE INDEX, which puts them back"),
+        way_out: "--indexes keep leaves them where they are",
+    };
+    trial.expect_allowed(session, own_path).await
 }
-
-/// The name of an index that nobody sees.
-const TRIAL: &str = "howdah_trial";
 
 /// Lets pass who is about to drop something of the table: what he has found under his lock, and what he has
 /// noted, is to be seen afterwards. Others that hold the table are waited for no longer than he may take.
@@ -332,10 +314,4 @@ fn refused(
             .with_hint("--indexes keep leaves them where they are");
     }
     server_error(db, &message)
-}
-
-/// What has to do with the statement or with rights is final, also what an event trigger forbids (P0);
-/// deadlocks, shutdowns and the like may pass.
-fn is_final(sqlstate: &str) -> bool {
-    ["0A", "2B", "22", "23", "42", "P0"].iter().any(|class| sqlstate.starts_with(class))
 }

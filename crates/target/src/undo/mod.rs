@@ -2,11 +2,12 @@
 //!
 //! In the order it happens: [`capture`] reads from the catalog what a table has, what it would take to put
 //! each back, and what must not be dropped, the indexes of partitions together with those that they are parts
-//! of (`partitions.rs`), nor what this role or server could not build again (`needs.rs`); [`drop`] drops what
-//! the caller chooses and writes the journal in the same transaction; [`put_back`] does what one entry of the
-//! journal says, `meaning.rs` tells whether that is what it was, and `reopen.rs` goes back to the entries
-//! before, where somebody has dropped what they had put back. [`triggers`] does the same for triggers. The
-//! server's own `pg_get_indexdef` and `pg_get_constraintdef` are the source of all definitions.
+//! of (`partitions.rs`), nor what this role or server could not build again (`needs.rs`, `tried.rs`);
+//! [`drop`] drops what the caller chooses and writes the journal in the same transaction; [`put_back`] does
+//! what one entry of the journal says, `meaning.rs` tells whether that is what it was, and `reopen.rs` goes
+//! back to the entries before, where somebody has dropped what they had put back. [`triggers`] does the same
+//! for triggers. The server's own `pg_get_indexdef` and `pg_get_constraintdef` are the source of all
+//! definitions.
 
 pub mod capture;
 mod catalog_sql;
@@ -17,6 +18,7 @@ pub(crate) mod needs;
 mod partitions;
 pub mod put_back;
 mod reopen;
+pub(crate) mod tried;
 pub mod triggers;
 
 pub(crate) use catalog_sql::may_hang;

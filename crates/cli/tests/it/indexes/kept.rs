@@ -152,3 +152,30 @@ fn an_event_trigger_that_lets_indexes_be_built_sees_no_trial() {
     assert_eq!(database.value(seen), "public.t_note public.t_part public.t_pkey");
     assert_eq!((schema(&database), open_entries(&database)), (before, 0));
 }
+
+/// Others wait behind the lock of the table that is tried.
+#[test]
+fn an_event_trigger_that_takes_its_time_is_not_waited_for() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(45, 1, ROWS));
+    for major in [13, 18] {
+        let database = Server::shared(major).database();
+        database.sql("CREATE TABLE t (n integer)");
+        let first = files.put("first.csv", b"n\n1\n");
+        load(&database, &first).run(PATIENCE).expect_code(0);
+        database.sql("DROP TABLE t");
+        let condition = "PERFORM pg_sleep(3600); IF true THEN";
+        let event = "ddl_command_start WHEN TAG IN ('CREATE INDEX')";
+        database.sql(&format!("{PLAIN_SCHEMA}; {}", guard(event, condition)));
+        let before = schema(&database);
+        let load = load(&database, &source);
+        let told = load.clone().args(["--indexes", "rebuild"]).run(PATIENCE).expect_code(1).stderr;
+        let words = "CREATE INDEX, which puts them back, has not come to an end within 3 s";
+        assert!(told.contains(words), "PostgreSQL {major}: {told}");
+        assert!(told.contains("hint: an event trigger waits"), "PostgreSQL {major}: {told}");
+        let told = load.args(["--mode", "replace"]).run(PATIENCE).expect_code(1).stderr;
+        let words = "CREATE INDEX, which a new table needs, has not come to an end within 3 s";
+        assert!(told.contains(words), "PostgreSQL {major}: {told}");
+        assert_eq!((schema(&database), open_entries(&database)), (before, 0), "PostgreSQL {major}");
+    }
+}

@@ -214,6 +214,39 @@ fn a_foreign_key_that_the_rows_contradict_does_not_stay_on_the_new_table() {
     }
 }
 
+/// All rows would be in the new table when its first index is refused.
+#[test]
+fn an_event_trigger_that_lets_no_index_be_built_is_met_before_the_first_row() {
+    let files = Files::new();
+    let source = files.put("a.csv", &csv(68, 1, ROWS));
+    side_by_side(MAJORS, |major| {
+        let database = Server::shared(major).database();
+        // The ledger's tables have indexes of their own.
+        database.sql("CREATE TABLE t (n integer)");
+        load(&database, &[&files.put(&format!("first{major}.csv"), b"n\n1\n")]).run(PATIENCE).expect_code(0);
+        database.sql(&format!(
+            "DROP TABLE t; {PLAIN_SCHEMA}; CREATE FUNCTION guard() RETURNS event_trigger LANGUAGE plpgsql AS \
+                 'BEGIN RAISE EXCEPTION ''not so''; END'; \
+             CREATE EVENT TRIGGER guard ON ddl_command_end WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION guard()"
+        ));
+        let before = schema(&database);
+        let replace = load(&database, &[&source]).args(["--mode", "replace"]);
+        let told = replace.clone().run(PATIENCE).expect_code(1).stderr;
+        let words = "public.t cannot be replaced: CREATE INDEX, which a new table needs, is refused";
+        assert!(told.contains(words) && told.contains("hint: an event trigger has raised it"), "{told}");
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+        assert_nothing_left(&database, "refused");
+        // Rows that have come in would be in the ledger.
+        let chunks =
+            "SELECT count(*) FROM howdah.chunk k JOIN howdah.job j USING (job_id) WHERE j.status <> 'done'";
+        assert_eq!(database.value(chunks), "0", "PostgreSQL {major}");
+        database.sql("DROP EVENT TRIGGER guard");
+        let before = schema(&database);
+        replace.run(PATIENCE).expect_code(0);
+        assert_eq!(schema(&database), before, "PostgreSQL {major}");
+    });
+}
+
 /// A table of which this was `made` is not replaced, and nothing is left of the attempt.
 #[track_caller]
 fn assert_refused(database: &Database, source: &Path, made: &str, reason: &str) {
