@@ -107,3 +107,24 @@ fn rows_of_a_job_that_did_not_end_are_known_under_another_name_of_the_table() {
         assert!(again.contains("were stored by another run of this job"), "{again}");
     }
 }
+
+/// There may be thousands of them, of hundreds of tables each: this one could not be read.
+#[test]
+fn plans_of_jobs_that_have_taken_no_row_since_are_left_alone() {
+    let plain = csv(214, 1, ROWS);
+    let files = Files::new();
+    let source = files.put("a.csv", &plain);
+    for major in MAJORS {
+        let scene = Scene::new(Server::shared(major), &[&plain]);
+        load(&scene, "t", &source).run(PATIENCE).expect_code(0);
+        scene.database.sql(
+            "INSERT INTO howdah.job (job_id, work_key, status, plan, howdah_version, ledger_oid, started_at, finished_at) \
+                 SELECT 'older', 'other', 'done', '{\"tables\": 1}', howdah_version, ledger_oid, now() - interval '1 hour', now() - interval '1 hour' \
+                 FROM howdah.job; \
+             INSERT INTO howdah.step (job_id, target, name, part_no, done_at) \
+                 VALUES ('older', 'public.other', 'truncate', 0, now() - interval '1 hour')",
+        );
+        let refused = load(&scene, "t", &source).arg("--job-id=mine").run(PATIENCE).expect_code(1).stderr;
+        assert!(refused.contains("the file is in public.t already, by job "), "{refused}");
+    }
+}

@@ -357,6 +357,9 @@ impl Ledger {
         relation: &Relation,
         jobs: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>> {
+        if jobs.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let fail = |error| self.error(&error, "looking who has emptied the table");
         let asked: Vec<&String> = jobs.iter().collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] =

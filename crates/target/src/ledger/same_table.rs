@@ -91,8 +91,9 @@ const TAKEN_SQL: &str = "\
         SELECT o.job_id, \
                pg_catalog.format('%s.%s', t #>> '{table,relation,schema}'::pg_catalog.text[], t #>> '{table,relation,name}'::pg_catalog.text[]) AS target, \
                (t #>> '{table,oid}'::pg_catalog.text[])::pg_catalog.int8::pg_catalog.oid AS oid \
-        FROM @schema@.job o, pg_catalog.jsonb_array_elements(o.plan -> 'tables'::pg_catalog.text) AS t \
-        WHERE @is_here@ AND o.job_id IN (SELECT l.job_id FROM later l)), \
+        FROM (SELECT o.job_id, o.plan FROM @schema@.job o \
+              WHERE @is_here@ AND o.job_id IN (SELECT l.job_id FROM later l) OFFSET 0) o, \
+             pg_catalog.jsonb_array_elements(o.plan -> 'tables'::pg_catalog.text) AS t), \
     taken AS MATERIALIZED ( \
         SELECT l.job_id, l.name, l.done_at, l.deleted, k.whole \
         FROM later l JOIN kin k ON k.target = l.target \
