@@ -26,7 +26,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tokio::time::sleep;
 
 /// If so many records in a row from the first on are refused, the file is not what the table is for. A share
 /// of the records is not asked for before, either.
@@ -38,9 +37,8 @@ const LOOKED_UP_MAX: usize = 20;
 /// us for as long as the watcher says (`watch.rs`) is taken for one that talks to nobody.
 const LOOKING_UP: Duration = Duration::from_secs(5);
 
-/// How long later chunks wait for the first one while no session stores it, and how often they look.
+/// How long later chunks wait for the first one while no session stores it.
 const FIRST_WITHIN: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// The load goes on without bad records.
 pub(crate) fn skips(run: &Run) -> bool {
@@ -107,7 +105,7 @@ pub(crate) async fn store_rest(
             .unwrap_or(0)
             .saturating_sub(run.tally.bytes_stored.load(Relaxed)),
     };
-    if !wait_for_the_first(run, chunk, progress).await {
+    if are_all_bad(run) {
         return Err(too_many(run, None, ALL_BAD, ALL_BAD).into());
     }
     let Some(mut salvage) = Salvage::begin(session, target, chunk, progress).await? else {
@@ -254,20 +252,14 @@ fn are_all_bad(run: &Run) -> bool {
 }
 
 /// Where nothing is in yet, a later chunk waits for what becomes of the first, which may end the load: a job
-/// with nothing but rejects in the ledger would be one that has begun. Not for long where no session stores
-/// that one, as all may have later ones. False if the load ends.
-async fn wait_for_the_first(run: &Run, chunk: &CopyChunk, progress: &CopyProgress) -> bool {
-    let mut since = Instant::now();
-    let is_open = || !bears_all(run) && run.tally.rows_stored() + run.tally.rows_rejected() == 0;
-    while !is_first(run, chunk) && is_open() && !are_all_bad(run) && since.elapsed() < FIRST_WITHIN {
-        if run.first_records.are_under_way() {
-            since = Instant::now();
-        }
-        // The watcher takes who does nothing for dead.
-        progress.step();
-        sleep(LOOK_EVERY).await;
+/// with nothing but rejects in the ledger would be one that has begun. Not for long where no session has
+/// stored that one since then.
+pub(crate) fn waits_for_the_first(run: &Run, chunk: &CopyChunk, since: &mut Instant) -> bool {
+    if run.first_records.are_under_way() {
+        *since = Instant::now();
     }
-    !are_all_bad(run)
+    let is_open = !bears_all(run) && run.tally.rows_stored() + run.tally.rows_rejected() == 0;
+    !is_first(run, chunk) && is_open && !are_all_bad(run) && since.elapsed() < FIRST_WITHIN
 }
 
 /// A check tells all there is, unless it is told where to stop.

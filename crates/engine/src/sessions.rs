@@ -34,13 +34,16 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 
 /// How often the number of sessions is thought over.
 const TICK: Duration = Duration::from_millis(500);
+
+/// How often a chunk that waits for the first one looks what became of that.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// When the load has failed, chunks that are under way are given so long yet: nearly all are in by then, and
 /// need not be sent by the next run. Those that wait for a lock or a server must not keep the load from
@@ -452,6 +455,18 @@ impl<'a> Worker<'a> {
         run.context.stop.guard_commit(frozen::commit_if_complete(run, file_no), || true).await.map(|()| true)
     }
 
+    /// Until it is known what becomes of the first chunk, where that may end the load. Whoever has that one
+    /// may have no session, and wait for this one.
+    async fn wait_for_the_first(&mut self, chunk: &CopyChunk) {
+        let (handed, mut since) = (self.handed, Instant::now());
+        while rejects::waits_for_the_first(self.run, chunk, &mut since) {
+            tokio::select! {
+                () = handed.until_wanted(), if self.session.is_some() => self.give_session(),
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
     /// The session that it has, or another one.
     async fn take_session(&mut self) -> Result<Session> {
         let run = self.run;
@@ -487,6 +502,9 @@ impl<'a> Worker<'a> {
         chunk: &CopyChunk,
     ) -> Result<std::result::Result<(Outcome, Vec<Reject>), Scarce>> {
         let run = self.run;
+        if self.sifted || !chunk.aside.is_empty() {
+            self.wait_for_the_first(chunk).await;
+        }
         let mut session = self.take_session().await?;
         let _room = self.room.enter(self.alone).await;
         let _first = run.first_records.begin(run, chunk);

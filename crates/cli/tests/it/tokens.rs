@@ -1,7 +1,7 @@
 //! Passwords and tokens that run out while a load is at work.
 
 use crate::guards::wait_for_words;
-use crate::scene::{END_SESSIONS, Files, PATIENCE, Scene, csv, howdah};
+use crate::scene::{END_SESSIONS, END_SLEEPERS, Files, PATIENCE, Scene, csv, howdah};
 use howdah_testkit::{HowdahCommand, Server, ServerOptions};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -115,6 +115,34 @@ fn a_role_with_too_few_sessions_is_loaded_with_those_that_it_has() {
     let load = stage.load_of(&stage.files.put("b.csv", &few)).args(["--jobs", "6", "--retry-for", "1s"]);
     load.envs([("PGPASSWORD", "first")]).run(PATIENCE).expect_code(0);
     stage.scene.assert_exact("a role with two sessions");
+}
+
+/// Chunks with bad records wait for the first one, which has lost its session and gets no other.
+#[test]
+fn the_session_that_there_is_goes_to_the_first_chunk() {
+    let stage = Stage::new(18);
+    stage.scene.database.sql(
+        "CREATE TABLE going (); GRANT SELECT ON going TO keeper;
+         CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN
+             IF NOT EXISTS (SELECT FROM going) THEN PERFORM pg_sleep(600); END IF; RETURN NEW; END';
+         CREATE TRIGGER hold BEFORE INSERT ON t FOR EACH ROW WHEN (NEW.id = 1) EXECUTE FUNCTION hold()",
+    );
+    let record =
+        |id: u32| format!("{id},{},1.5,{}\n", if id % 100 == 7 { "x" } else { "1" }, "note ".repeat(10));
+    let text: String = (1..=9_000).filter(|id| id % 1000 != 0).map(record).collect();
+    let source = stage.files.put("bad.csv", format!("id,part,amount,note\n{text}").as_bytes());
+    let load = stage.scene.load_to(&stage.conninfo()).args(["--chunk-size", "64kB", "--jobs", "2"]);
+    let load = load.args(["--on-error", "skip"]).arg(&source).envs([("PGPASSWORD", "first")]);
+    let running = load.spawn();
+    let sleeping =
+        "SELECT count(*) FROM pg_stat_activity WHERE usename = 'keeper' AND wait_event = 'PgSleep'";
+    assert!(stage.scene.database.wait_for(sleeping, 1, || true));
+    stage.scene.database.sql(&format!(
+        "ALTER ROLE keeper CONNECTION LIMIT 2; INSERT INTO going DEFAULT VALUES; {END_SLEEPERS}"
+    ));
+    running.wait(PATIENCE).expect_code(3);
+    let first = "SELECT chunk_no FROM howdah.chunk ORDER BY stored_at LIMIT 1";
+    assert_eq!(stage.scene.database.value(first), "0");
 }
 
 /// The sessions that hold the job and that copy are all that it may have: the one that watches is refused.
