@@ -3,9 +3,10 @@
 //! are no values.
 
 use super::finding::{self, Found, look_at};
-use super::head::{Head, HeadReader, Heads};
+use super::head::{HEADS_AT_ONCE, Head, HeadReader, Heads};
 use crate::feed::Opened;
 use crate::retry::patiently;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Error, Escape, Result, Told};
 use howdah_transcode::dialect::{Given, NULL_OPTION, Spellings};
 use std::collections::{BTreeMap, BTreeSet};
@@ -102,40 +103,47 @@ impl Heads<'_> {
         }
         let known: BTreeMap<_, _> =
             alike.into_iter().map(|(shape, files)| (shape, Spellings::of_all(&files))).collect();
-        for no in 0..heads.len() {
-            let is_first = is_first(heads, no);
-            let head = &mut heads[no];
-            let found = head.found.as_ref().filter(|_| is_first);
-            let Some((shape, found)) = shape(head).zip(found) else { continue };
+        let firsts: Vec<bool> = (0..heads.len()).map(|no| is_first(heads, no)).collect();
+        let others = heads.iter_mut().zip(firsts).filter_map(|(head, is_first)| {
+            let found = head.found.as_ref().filter(|_| is_first)?;
+            let all = known.get(&(shape(head)?, found.finding.names.clone()))?;
+            found.finding.spellings.are_otherwise_in(all).then_some((head, all))
+        });
+        // Of a store far away each takes a round trip or two.
+        stream::iter(others)
+            .map(Ok)
+            .try_for_each_concurrent(HEADS_AT_ONCE, |(head, all)| self.look_at_words_again(head, all, told))
+            .await
+    }
+
+    async fn look_at_words_again(&self, head: &mut Head, all: &Spellings, told: &Told) -> Result<()> {
+        let Some(found) = &head.found else { return Ok(()) };
+        let finding = &found.finding;
+        // Others may have told of them, and of its header.
+        let dialect = finding.dialect.clone();
+        let given = Given {
+            delimiter: Some(dialect.delimiter),
+            quote: Some(dialect.quote),
+            escape: Some(dialect.escape),
+            header: Some(finding.header_rows > 0),
+            spellings: Some(all.clone()),
+            ..finding::given(told, self.columns)
+        };
+        let begins = |found: &Found| {
             let finding = &found.finding;
-            let all = known.get(&(shape, finding.names.clone()));
-            let Some(all) = all.filter(|all| finding.spellings.are_otherwise_in(all)) else { continue };
-            // Others may have told of them, and of its header.
-            let dialect = finding.dialect.clone();
-            let given = Given {
-                delimiter: Some(dialect.delimiter),
-                quote: Some(dialect.quote),
-                escape: Some(dialect.escape),
-                header: Some(finding.header_rows > 0),
-                spellings: Some(all.clone()),
-                ..finding::given(told, self.columns)
-            };
-            let begins = |found: &Found| {
-                let finding = &found.finding;
-                (finding.header_rows, finding.width, finding.plain.start_byte)
-            };
-            let as_before = begins(found);
-            let is_cut_as_before = |_: &Head, found: &Found| begins(found) == as_before;
-            // What is told now was unsure before.
-            let mut unsure = finding.unsure.clone();
-            unsure.retain(|unsure| unsure.option != NULL_OPTION);
-            if self.look_again(head, given, is_cut_as_before).await?
-                && let Some(found) = &mut head.found
-            {
-                let now = &mut found.finding.unsure;
-                unsure.retain(|before| !now.contains(before));
-                now.append(&mut unsure);
-            }
+            (finding.header_rows, finding.width, finding.plain.start_byte)
+        };
+        let as_before = begins(found);
+        // What is told now was unsure before.
+        let mut unsure = finding.unsure.clone();
+        unsure.retain(|unsure| unsure.option != NULL_OPTION);
+        let is_cut_as_before = |_: &Head, found: &Found| begins(found) == as_before;
+        if self.look_again(head, given, is_cut_as_before).await?
+            && let Some(found) = &mut head.found
+        {
+            let now = &mut found.finding.unsure;
+            unsure.retain(|before| !now.contains(before));
+            now.append(&mut unsure);
         }
         Ok(())
     }
