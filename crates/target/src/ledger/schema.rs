@@ -305,7 +305,10 @@ impl Ledger {
         if self.is_absent(session) {
             return Ok(None);
         }
-        self.if_plain(session, async || join(self.exists_within(session), reading()).await).await.map(Some)
+        let reading = async || join(self.version_answer(session), reading()).await;
+        let (answer, read) = self.if_plain(session, reading).await?;
+        // Behind the transaction: one that has failed answers nothing more.
+        Ok(Some((self.is_there(session, answer).await, read)))
     }
 
     /// Refuses when the role may not read what loads have changed; all is well where there is no ledger, or
@@ -326,11 +329,6 @@ impl Ledger {
                 Err(self.with_grants(session, error, Grants::ReadJournal).await)
             }
         }
-    }
-
-    /// The same in an open transaction, in which the tables were looked at.
-    async fn exists_within(&self, session: &Session) -> Result<bool> {
-        self.is_there(session, self.version_answer(session).await).await
     }
 
     /// Asking the table itself and taking "undefined" for an answer is one round trip; a guard by
@@ -394,7 +392,10 @@ impl Ledger {
             return Err(self.not_plain(session, &error).await);
         }
         let (has_schema, is_made) = session.or_roll_back(parts).await?;
-        let exists = is_made && session.or_roll_back(self.exists_within(session).await).await?;
+        let exists = is_made && {
+            let answer = self.version_answer(session).await;
+            session.or_roll_back(self.is_there(session, answer).await).await?
+        };
         let is_copy =
             !exists && has_schema && session.or_roll_back(self.is_empty_copy(session).await).await?;
         let statements = match (exists, is_copy) {
