@@ -10,6 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use howdah_model::{Error, Escape, Result, Told};
 use howdah_transcode::dialect::{Given, NULL_OPTION, Spellings};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A table as written, and the names in a header of its files.
@@ -94,21 +95,24 @@ impl Heads<'_> {
     /// A word that is NULL in one file of a table is NULL in each: files that are cut alike are judged
     /// together.
     async fn settle_null_words(&self, heads: &mut [Head], told: &Told) -> Result<()> {
-        let mut alike: BTreeMap<(Shape, Vec<String>), Vec<&Spellings>> = BTreeMap::new();
-        for head in heads.iter() {
+        let mut alike: BTreeMap<(Shape, &[String]), Vec<usize>> = BTreeMap::new();
+        for (no, head) in heads.iter().enumerate() {
             if let Some((shape, found)) = shape(head).zip(head.found.as_ref()) {
-                let alike = alike.entry((shape, found.finding.names.clone())).or_default();
-                alike.push(&found.finding.spellings);
+                alike.entry((shape, &found.finding.names)).or_default().push(no);
             }
         }
-        let known: BTreeMap<_, _> =
-            alike.into_iter().map(|(shape, files)| (shape, Spellings::of_all(&files))).collect();
-        let firsts: Vec<bool> = (0..heads.len()).map(|no| is_first(heads, no)).collect();
-        let others = heads.iter_mut().zip(firsts).filter_map(|(head, is_first)| {
-            let found = head.found.as_ref().filter(|_| is_first)?;
-            let all = known.get(&(shape(head)?, found.finding.names.clone()))?;
-            found.finding.spellings.are_otherwise_in(all).then_some((head, all))
-        });
+        let spellings = |no: &usize| heads[*no].found.as_ref().map(|found| &found.finding.spellings);
+        let mut otherwise: BTreeMap<usize, Arc<Spellings>> = BTreeMap::new();
+        for files in alike.values().filter(|files| files.len() > 1) {
+            let all: Vec<&Spellings> = files.iter().filter_map(spellings).collect();
+            let all = Arc::new(Spellings::of_all(&all));
+            let is_other = |no: &&usize| {
+                is_first(heads, **no) && spellings(no).is_some_and(|own| own.are_otherwise_in(&all))
+            };
+            otherwise.extend(files.iter().filter(is_other).map(|no| (*no, Arc::clone(&all))));
+        }
+        let others = heads.iter_mut().enumerate();
+        let others = others.filter_map(|(no, head)| Some((head, otherwise.remove(&no)?)));
         // Of a store far away each takes a round trip or two.
         stream::iter(others)
             .map(Ok)
@@ -116,7 +120,7 @@ impl Heads<'_> {
             .await
     }
 
-    async fn look_at_words_again(&self, head: &mut Head, all: &Spellings, told: &Told) -> Result<()> {
+    async fn look_at_words_again(&self, head: &mut Head, all: Arc<Spellings>, told: &Told) -> Result<()> {
         let Some(found) = &head.found else { return Ok(()) };
         let finding = &found.finding;
         // Others may have told of them, and of its header.
@@ -126,7 +130,7 @@ impl Heads<'_> {
             quote: Some(dialect.quote),
             escape: Some(dialect.escape),
             header: Some(finding.header_rows > 0),
-            spellings: Some(all.clone()),
+            spellings: Some(all),
             ..finding::given(told, self.columns)
         };
         let begins = |found: &Found| {

@@ -55,6 +55,7 @@ use rank::Ranked;
 use regions::{Cut, Regions};
 use rows::Reader;
 use settle::FileEnd;
+use std::sync::Arc;
 use windows::{Window, Windows};
 
 /// How much to read at the head, in the middle and at the tail of a file. A file of up to three times as much
@@ -112,7 +113,7 @@ pub struct Given {
     /// So many fields a record has, if a reading that is nearly as likely as any other gives it as many.
     pub width: Option<usize>,
     /// The words for NULL in all files that are cut alike: what one of them proves holds for each.
-    pub spellings: Option<Spellings>,
+    pub spellings: Option<Arc<Spellings>>,
     /// All of the dialect but what ends records: another sample of such records has shown more.
     pub dialect: Option<Dialect>,
 }

@@ -354,12 +354,13 @@ fn words_of_several_files_are_judged_as_those_of_one() {
         let parts: Vec<String> = (0..rng.usize(2..5)).map(|_| records(&mut rng, &kinds, word)).collect();
         let file = |records: &str| text(&format!("{header}\n{records}"));
         let alone: Vec<Finding> = parts.iter().map(|part| file(part)).collect();
-        let all = Spellings::of_all(&alone.iter().map(|found| &found.spellings).collect::<Vec<_>>());
+        let files: Vec<&Spellings> = alone.iter().map(|found| &found.spellings).collect();
+        let all = Arc::new(Spellings::of_all(&files));
         let given = Given { header: Some(true), ..Given::default() };
         let one =
             find(&Sample::of_whole(format!("{header}\n{}", parts.concat()).as_bytes()), &given).unwrap();
         for (part, alone) in parts.iter().zip(&alone) {
-            let given = Given { spellings: Some(all.clone()), ..given.clone() };
+            let given = Given { spellings: Some(Arc::clone(&all)), ..given.clone() };
             let part = format!("{header}\n{part}");
             let found = find(&Sample::of_whole(part.as_bytes()), &given).unwrap();
             assert_eq!(
