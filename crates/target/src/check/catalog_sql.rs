@@ -39,24 +39,38 @@ pub(super) const CHECKS_SQL: &str = "\
       AND coalesce((pg_catalog.to_jsonb(c) ->> 'conenforced'::pg_catalog.text)::pg_catalog.bool, true) \
     ORDER BY c.conname";
 
+/// The operators of an index `i` of access method `m` with this strategy number of B-trees, one for each part
+/// of the key.
+macro_rules! operators {
+    ($strategy:literal) => {
+        concat!(
+            "ARRAY(SELECT (SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
+                          FROM pg_catalog.pg_opclass s \
+                          JOIN pg_catalog.pg_amop p ON p.amopfamily = s.opcfamily AND p.amoplefttype = s.opcintype \
+                              AND p.amoprighttype = s.opcintype AND p.amopstrategy = ",
+            $strategy,
+            " JOIN pg_catalog.pg_operator o ON o.oid = p.amopopr \
+                          JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
+                          WHERE s.oid = i.indclass[k.no - 1] AND s.opcmethod = m.oid) \
+                  FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no)"
+        )
+    };
+}
+
 /// Unique indexes: name, that of the constraint, access method, predicate, NULLS NOT DISTINCT, expressions of
 /// the key, their equality, their collations, all columns they are made from, whether values may be the same
 /// though their bytes are others, WITHOUT OVERLAPS, whether some column has another collation than in the
-/// table.
-pub(super) const UNIQUES_SQL: &str = "\
+/// table, and the order of the key's expressions.
+pub(super) const UNIQUES_SQL: &str = concat!(
+    "\
     SELECT x.relname::pg_catalog.text, c.conname::pg_catalog.text, m.amname::pg_catalog.text, \
            pg_catalog.pg_get_expr(i.indpred, i.indrelid), \
            coalesce((pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct'::pg_catalog.text)::pg_catalog.bool, false), \
            ARRAY(SELECT pg_catalog.pg_get_indexdef(i.indexrelid, k.no, false) \
                  FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no), \
-           ARRAY(SELECT (SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
-                         FROM pg_catalog.pg_opclass s \
-                         JOIN pg_catalog.pg_amop p ON p.amopfamily = s.opcfamily AND p.amoplefttype = s.opcintype \
-                             AND p.amoprighttype = s.opcintype AND p.amopstrategy = 3 \
-                         JOIN pg_catalog.pg_operator o ON o.oid = p.amopopr \
-                         JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
-                         WHERE s.oid = i.indclass[k.no - 1] AND s.opcmethod = m.oid) \
-                 FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no), \
+           ",
+    operators!(3),
+    ", \
            ARRAY(SELECT (SELECT pg_catalog.format('%I.%I', n.nspname, l.collname) \
                          FROM pg_catalog.pg_collation l JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace \
                          WHERE l.oid = i.indcollation[k.no - 1]) \
@@ -71,21 +85,17 @@ pub(super) const UNIQUES_SQL: &str = "\
            EXISTS (SELECT FROM pg_catalog.generate_series(0, i.indnkeyatts - 1) k (no) \
                    JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.no] \
                    WHERE a.attcollation <> i.indcollation[k.no]), \
-           ARRAY(SELECT (SELECT pg_catalog.format('OPERATOR(%I.%s)', n.nspname, o.oprname) \
-                         FROM pg_catalog.pg_opclass s \
-                         JOIN pg_catalog.pg_amop p ON p.amopfamily = s.opcfamily AND p.amoplefttype = s.opcintype \
-                             AND p.amoprighttype = s.opcintype AND p.amopstrategy = 1 \
-                         JOIN pg_catalog.pg_operator o ON o.oid = p.amopopr \
-                         JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace \
-                         WHERE s.oid = i.indclass[k.no - 1] AND s.opcmethod = m.oid) \
-                 FROM pg_catalog.generate_series(1, i.indnkeyatts) k (no) ORDER BY k.no) \
+           ",
+    operators!(1),
+    " \
     FROM pg_catalog.pg_index i \
     JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid \
     JOIN pg_catalog.pg_am m ON m.oid = x.relam \
     LEFT JOIN pg_catalog.pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid \
         AND c.contype IN ('p', 'u') \
     WHERE i.indrelid = $1 AND i.indisunique AND NOT i.indisexclusion AND i.indislive AND i.indisready \
-    ORDER BY i.indisprimary DESC, x.relname";
+    ORDER BY i.indisprimary DESC, x.relname"
+);
 
 /// Other indexes that compute something from a row, in the columns of [`UNIQUES_SQL`]; nothing is equal in
 /// them.

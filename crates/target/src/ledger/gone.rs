@@ -13,8 +13,7 @@ use tokio_postgres::types::{ToSql, Type};
 /// them came, else the last that has taken some out, by what its own files had no record of or by a partition
 /// that it has emptied; whether some came behind that, and what it has done. `@come@` is what brings rows:
 /// chunks, or steps.
-const STORED_SQL: &str = "\
- \
+const STORED_SQL: &str = " \
     SELECT a.rows, s.job_id, coalesce(s.done_at < a.last_at, false), s.name = 'delete', s.whole \
     FROM @all_come@ a \
     LEFT JOIN LATERAL (SELECT s.job_id, s.name, s.done_at, s.whole FROM taken s \

@@ -82,7 +82,8 @@ const KIN_SQL: &str = "\
 
 /// Steps that have taken rows out of the table or one of its `kin` since `@since@`, whatever its name was
 /// then. Plans are unfolded of jobs with such steps alone, each once: of a thousand jobs with a hundred
-/// tables that takes the server half a second (PostgreSQL 15), once for each table of a load.
+/// tables that took the server half a second (PostgreSQL 18, on a busy machine), once for each table of a
+/// load.
 const TAKEN_SQL: &str = "\
     , later AS MATERIALIZED ( \
         SELECT s.job_id, s.target, s.name, s.done_at, s.deleted FROM @schema@.step s \
