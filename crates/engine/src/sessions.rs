@@ -502,7 +502,7 @@ impl<'a> Worker<'a> {
         chunk: &CopyChunk,
     ) -> Result<std::result::Result<(Outcome, Vec<Reject>), Scarce>> {
         let run = self.run;
-        if self.sifted || !chunk.aside.is_empty() {
+        if run.comparison.is_none() && (self.sifted || !chunk.aside.is_empty()) {
             self.wait_for_the_first(chunk).await;
         }
         let mut session = self.take_session().await?;
